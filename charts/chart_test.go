@@ -3,6 +3,7 @@ package charts
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"flag"
 	"io"
 	"os"
@@ -62,7 +63,7 @@ func render(t *testing.T, args ...string) objects {
 	for {
 		object := &unstructured.Unstructured{}
 		err := decoder.Decode(&object.Object)
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return found
 		}
 		if err != nil {

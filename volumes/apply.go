@@ -47,8 +47,9 @@ func (Rebind) Apply(ctx context.Context, c Carrier, action Action, pair Pair) (c
 		return Mark(ctx, c.Taker, action)
 	case Restore:
 		return RestorePolicy(ctx, c.Taker, action)
+	default:
+		return nil, fmt.Errorf("unknown action %q", action.Verb)
 	}
-	return nil, fmt.Errorf("unknown action %q", action.Verb)
 }
 
 // Apply does one action: the verbs are those of Rebind.
@@ -89,10 +90,10 @@ func secured(action Action) change {
 func claimRef(action Action) change {
 	ref := action.Ref
 	annotations := map[string]any{api.FenceAnnotationKey: action.Fence, boundByController: nil}
-	switch action.Verb {
-	case Release:
+	if action.Verb == Release {
 		annotations[api.ReleasedAnnotationKey] = action.Copy.Released
-	case TakeOver:
+	}
+	if action.Verb == TakeOver {
 		annotations[api.SealAnnotationKey] = action.Copy.Seal
 	}
 	if action.Copy.Returned {

@@ -183,6 +183,7 @@ func NotSecured(h Holding) *Problem {
 	}
 }
 
+// VolumeLost is for a volume that a claim names and that does not exist.
 func VolumeLost(h Holding) *Problem {
 	return &Problem{
 		ReasonVolumeLost,

@@ -308,6 +308,8 @@ func write(t *testing.T, pair *Pair, action Action) {
 		pair.Taker.Claim.Fence = action.Fence
 	case Restore:
 		t.Fatal("nothing is restored before the end")
+	default:
+		t.Fatalf("%s is no write of this method", action.Verb)
 	}
 }
 

@@ -82,10 +82,10 @@ func (s *status) patch(pod *corev1.Pod) ([]byte, error) {
 		return c
 	}
 	unready := "ContainersNotReady"
-	switch {
-	case s.phase == corev1.PodSucceeded:
+	if s.phase == corev1.PodSucceeded {
 		unready = "PodCompleted"
-	case s.phase == corev1.PodFailed:
+	}
+	if s.phase == corev1.PodFailed {
 		unready = "PodFailed"
 	}
 	ready := condition(corev1.PodReady, running && len(pod.Spec.ReadinessGates) == 0, unready)

@@ -7,6 +7,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"io"
 	"os"
 	"os/exec"
@@ -116,7 +117,7 @@ func unpacked(t *testing.T, path string) map[string][]byte {
 	found := map[string][]byte{}
 	for archive := tar.NewReader(in); ; {
 		header, err := archive.Next()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return found
 		}
 		if err != nil {
@@ -161,61 +162,52 @@ func imageIsWhole(t *testing.T, r *release, dir string) {
 	at := t.TempDir()
 	for name, data := range unpacked(t, filepath.Join(dir, r.imageName())) {
 		path := filepath.Join(at, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, data, 0o600); err != nil {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, data, 0o600)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	all, err := layout.ImageIndexFromPath(at)
-	if err != nil {
-		t.Fatal(err)
-	}
+	all := had(layout.ImageIndexFromPath(at))(t)
 	if err := validate.Index(all); err != nil {
 		t.Fatal(err)
 	}
-	manifest, err := all.IndexManifest()
-	if err != nil {
-		t.Fatal(err)
-	}
+	manifest := had(all.IndexManifest())(t)
 	if got := manifest.Manifests[0].Annotations["io.containerd.image.name"]; len(manifest.Manifests) != 1 || got != r.image+":"+r.version {
 		t.Errorf("it is called %q", got)
 	}
-	platforms, err := all.ImageIndex(manifest.Manifests[0].Digest)
-	if err != nil {
-		t.Fatal(err)
-	}
-	inner, err := platforms.IndexManifest()
-	if err != nil {
-		t.Fatal(err)
-	}
-	image, err := platforms.Image(inner.Manifests[0].Digest)
-	if err != nil {
-		t.Fatal(err)
-	}
-	config, err := image.ConfigFile()
-	if err != nil {
-		t.Fatal(err)
-	}
+	platforms := had(all.ImageIndex(manifest.Manifests[0].Digest))(t)
+	inner := had(platforms.IndexManifest())(t)
+	image := had(platforms.Image(inner.Manifests[0].Digest))(t)
+	config := had(image.ConfigFile())(t)
 	if got := inner.Manifests[0].Platform.String(); got != "linux/"+runtime.GOARCH || config.Architecture != runtime.GOARCH || config.OS != "linux" {
 		t.Errorf("it is for %s and %s/%s", got, config.OS, config.Architecture)
 	}
 	if diff := cmp.Diff([]any{"65532:65532", []string{"/manager"}, r.version}, []any{config.Config.User, config.Config.Entrypoint, config.Config.Labels["org.opencontainers.image.version"]}); diff != "" {
 		t.Errorf("configuration (-want +got):\n%s", diff)
 	}
-	layers, err := image.Layers()
-	if err != nil || len(layers) != 1 {
-		t.Fatalf("%d layers: %v", len(layers), err)
+	layers := had(image.Layers())(t)
+	if len(layers) != 1 {
+		t.Fatalf("%d layers", len(layers))
 	}
-	content, err := layers[0].Uncompressed()
-	if err != nil {
-		t.Fatal(err)
+	layerIsWhole(t, r, dir, had(layers[0].Uncompressed())(t))
+}
+
+// had is what was returned without an error.
+func had[T any](value T, err error) func(*testing.T) T {
+	return func(t *testing.T) T {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return value
 	}
+}
+
+// layerIsWhole: the layer has the programs of the archives, and nothing else.
+func layerIsWhole(t *testing.T, r *release, dir string, content io.Reader) {
 	var names []string
 	for archive := tar.NewReader(content); ; {
 		header, err := archive.Next()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			break
 		}
 		if err != nil {

@@ -274,6 +274,8 @@ func (m *machine) carried(e plan.Effect, before plan.Snapshot, late bool) {
 			if busy && !late {
 				m.breaks("I2: %s while the disk is in use", e)
 			}
+		default: // of a copy, which is not in these scenarios
+			m.breaks("%s is no write of method Rebind", e)
 		}
 	}
 }

@@ -292,8 +292,9 @@ func (e Effect) volumeString(on string) string {
 			return fmt.Sprintf("create claim %s/%s%s, for a new volume", a.Ref.Namespace, a.Ref.Name, on)
 		}
 		return fmt.Sprintf("create claim %s/%s%s on volume %s", a.Ref.Namespace, a.Ref.Name, on, a.Volume)
+	default:
+		return e.bytesString(on)
 	}
-	return e.bytesString(on)
 }
 
 // bytesString is for what a copy is made with.
@@ -316,8 +317,9 @@ func (e Effect) bytesString(on string) string {
 		return fmt.Sprintf("let %s pod %s/%s%s begin", a.Copy.Role, a.Ref.Namespace, a.Copy.Pod, on)
 	case volumes.DeleteMover:
 		return fmt.Sprintf("delete %s pod %s/%s%s", a.Copy.Role, a.Ref.Namespace, a.Copy.Pod, on)
+	default:
+		return string(a.Verb) + " " + a.Volume + on
 	}
-	return string(a.Verb) + " " + a.Volume + on
 }
 
 // TakesAway says whether the effect takes a volume from the side that had it. Between clusters it

@@ -189,6 +189,12 @@ func (a apiServer) applyHolding(v *plan.OrdinalVolume, e plan.Effect) error {
 	if !volume.Found || volume.UID != uid || volume.ResourceVersion != version {
 		return ErrConflict
 	}
+	a.PutVolume(v, e.Side, a.written(volume, e))
+	return nil
+}
+
+// written is a volume after an effect on it.
+func (a apiServer) written(volume volumes.Volume, e plan.Effect) volumes.Volume {
 	switch {
 	case e.Verb == plan.DeleteVolume:
 		volume.Terminating = true
@@ -202,8 +208,7 @@ func (a apiServer) applyHolding(v *plan.OrdinalVolume, e plan.Effect) error {
 	default:
 		volume.ClaimRef, volume.Fence = e.Volume.Ref, e.Volume.Fence
 	}
-	a.PutVolume(v, e.Side, volume)
-	return nil
+	return volume
 }
 
 func (a apiServer) createHolding(v *plan.OrdinalVolume, e plan.Effect) error {

@@ -76,17 +76,18 @@ func transfer(pair volumes.Pair, change func(*volumes.Copying)) volumes.Verdict 
 	return Copy{}.Transfer(pair)
 }
 
-// TestPassEnds: what is recorded is what both sides have shown. What differs is gone through again, three times; what
-// has failed is tried again after a while; and a disk that has failed is not used any more.
+// end lets both movers end with these results, a second ago.
+func end(from, to volumes.MoverResult) func(*volumes.Copying) {
+	return func(c *volumes.Copying) {
+		c.Sender.Ended, c.Sender.Result, c.Receiver.Ended, c.Receiver.Result = true, from, true, to
+		c.Sender.EndedAt, c.Receiver.EndedAt = c.Now.Add(-time.Second), c.Now.Add(-time.Second)
+	}
+}
+
+// TestPassEnds: what is recorded is what both sides have shown, and what differs is gone through again.
 func TestPassEnds(t *testing.T) {
 	pair := until(t, introduced).pair()
 	whole := volumes.MoverResult{Done: true, Root: "r"}
-	end := func(from, to volumes.MoverResult) func(*volumes.Copying) {
-		return func(c *volumes.Copying) {
-			c.Sender.Ended, c.Sender.Result, c.Receiver.Ended, c.Receiver.Result = true, from, true, to
-			c.Sender.EndedAt, c.Receiver.EndedAt = c.Now.Add(-time.Second), c.Now.Add(-time.Second)
-		}
-	}
 	seal := transfer(pair, end(whole, whole)).Attempt
 	if seal == nil || seal.Seal.Root != "r" || seal.Seal.Released != pair.Giver.Volume.Released || seal.Seal.Volume != pair.Copy.Incoming.Volume.Name || seal.Number != pair.Copy.Attempt.Number {
 		t.Errorf("equal: %+v", seal)
@@ -100,6 +101,13 @@ func TestPassEnds(t *testing.T) {
 			t.Errorf("%s: %+v", name, verdict)
 		}
 	}
+}
+
+// TestPassFails: what differs three times stalls; what has failed is tried again after a while; and a disk that has
+// failed is not used any more.
+func TestPassFails(t *testing.T) {
+	pair := until(t, introduced).pair()
+	whole := volumes.MoverResult{Done: true, Root: "r"}
 	differs := transfer(pair, func(c *volumes.Copying) {
 		c.Attempt.Passes, c.Attempt.Differs, c.Receiver, c.Sender = mostPasses, "etc/passwd", volumes.Mover{}, volumes.Mover{}
 	})

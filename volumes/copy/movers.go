@@ -138,22 +138,26 @@ func (v view) tell(role volumes.Role, peer string) volumes.Verdict {
 func (v view) ended() (volumes.Verdict, bool) {
 	r, s := v.c.Receiver, v.c.Sender
 	receives, sends := v.current(volumes.RoleReceiver), v.current(volumes.RoleSender)
+	received, sent := receives && did(r), sends && did(s)
 	switch {
 	case receives && r.Result.Torn:
 		return v.begin(), true
-	case receives && sends && r.Ended && s.Ended && r.Result.Done && s.Result.Done:
+	case received && sent:
 		return v.compared(), true
 	case receives && r.Ended && r.Result.Differs != "":
 		return v.differs(r.Result.Differs), true
-	case receives && r.Ended && !r.Result.Done:
+	case receives && r.Ended && !received:
 		return v.failed(volumes.RoleReceiver), true
-	case sends && s.Ended && !s.Result.Done && !(receives && r.Result.Done):
+	case sends && s.Ended && !sent && !received:
 		return v.failed(volumes.RoleSender), true
 	case receives && r.Peer != "" && !s.Found, sends && s.Peer != "" && !r.Found:
 		return v.removeBoth(), true // the other one was lost: what is left waits for it
 	}
 	return volumes.Verdict{}, false
 }
+
+// did says whether a mover has come to the end of its pass, and found both sides equal.
+func did(m volumes.Mover) bool { return m.Ended && m.Result.Done }
 
 // compared records that both sides have shown the same root.
 func (v view) compared() volumes.Verdict {

@@ -49,8 +49,9 @@ func (Copy) Apply(ctx context.Context, c volumes.Carrier, action volumes.Action,
 		return nil, w.remove(ctx, &corev1.PersistentVolumeClaim{ObjectMeta: w.meta(action.Ref.Name)})
 	case volumes.DeleteMover:
 		return nil, w.remove(ctx, &corev1.Pod{ObjectMeta: w.meta(action.Copy.Pod)})
+	default:
+		return nil, fmt.Errorf("unknown action %q", action.Verb)
 	}
-	return nil, fmt.Errorf("unknown action %q", action.Verb)
 }
 
 // writer does one action in the cluster at; the ordinal's claim in the other one is from.

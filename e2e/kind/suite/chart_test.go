@@ -55,7 +55,7 @@ func TestChart(t *testing.T) {
 	movesByManager(t, "by the manager of kustomize")
 }
 
-// runs runs a program to its end.
+// runs has a program run to its end.
 func runs(t *testing.T, cmd *exec.Cmd) {
 	t.Helper()
 	dir := t.TempDir()

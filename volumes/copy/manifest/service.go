@@ -1,8 +1,8 @@
 package manifest
 
 import (
-	"net"
 	"strconv"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -53,5 +53,8 @@ func Address(service *corev1.Service, receiver *corev1.Pod) string {
 	if host == "" || port == 0 {
 		return ""
 	}
-	return net.JoinHostPort(host, strconv.Itoa(int(port)))
+	if strings.Contains(host, ":") { // an address of IPv6
+		host = "[" + host + "]"
+	}
+	return host + ":" + strconv.Itoa(int(port))
 }

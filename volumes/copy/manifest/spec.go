@@ -53,8 +53,9 @@ const (
 const Port = 8722
 
 const (
-	// KeyContainer and MoverContainer are the containers of a mover's pod.
-	KeyContainer   = "key"
+	// KeyContainer is the container of a mover's pod that makes its key, and ends before the other one begins.
+	KeyContainer = "key"
+	// MoverContainer is the one that reads or writes the volume.
 	MoverContainer = "mover"
 	// Root and Device are where the volume is, by its mode.
 	Root   = "/volume"

@@ -48,7 +48,7 @@ func TestCommandLine(t *testing.T) {
 func TestServes(t *testing.T) {
 	c := console("ui", "--kubeconfig", apitest.SilentKubeconfig(t, "east"))
 	out, in := io.Pipe()
-	c.Environment.Out = in
+	c.Out = in
 	ctx, interrupt := context.WithCancel(t.Context())
 	ended := make(chan int, 1)
 	go func() { ended <- c.Execute(ctx) }()
@@ -91,7 +91,7 @@ func TestTell(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := console()
-			c.Environment.Interactive = func() bool { return tc.interactive }
+			c.Interactive = func() bool { return tc.interactive }
 			opened := 0
 			o := &options{
 				Common: command.NewCommon(c.Environment), open: tc.open, namespaces: []string{"shop", "store"}, connection: movetest.Offline(t, "east"),
