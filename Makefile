@@ -218,7 +218,7 @@ alerts: $(PROMTOOL) ## The alerts of config/monitoring by promtool: they parse, 
 	$(PROMTOOL) test rules config/monitoring/testdata/alerts_test.yaml
 
 site: ## The documentation as a site, in out/site; a link that leads nowhere fails.
-	$(HUGO) --source site --destination $(CURDIR)/out/site --cleanDestinationDir --noBuildLock --logLevel warn --panicOnWarning --quiet
+	$(HUGO) --source site --destination $(CURDIR)/out/site --cleanDestinationDir --noBuildLock --logLevel warn --panicOnWarning
 	$(GO) run ./hack/links out/site
 
 .PHONY: verify-model mutants mutants-changed mutants-list
