@@ -44,6 +44,7 @@ var embeddedOnly = map[string]string{
 	"TestSharedClaim":                  inName,
 	"TestSharedClaimOfOneMachine":      inName,
 	"TestSharedVolumeOfSomebody":       inName,
+	"TestSharedClaimOfTwoMigrations":   inName,
 	"TestSharedClaimGoesBack":          inName,
 	"TestLive":                         "what a terminal shows: the kubelets have no part in it",
 	"TestReads":                        "it counts requests: the kubelets have no part in it",

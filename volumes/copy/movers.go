@@ -150,11 +150,14 @@ func (v view) ended() (volumes.Verdict, bool) {
 		return v.failed(volumes.RoleReceiver), true
 	case sends && s.Ended && !sent && !received:
 		return v.failed(volumes.RoleSender), true
-	case receives && r.Peer != "" && !s.Found, sends && s.Peer != "" && !r.Found:
-		return v.removeBoth(), true // the other one was lost: what is left waits for it
+	case receives && alone(r, s), sends && alone(s, r):
+		return v.removeBoth(), true
 	}
 	return volumes.Verdict{}, false
 }
+
+// alone says whether a mover waits for one that was lost.
+func alone(m, other volumes.Mover) bool { return m.Peer != "" && !other.Found }
 
 // did says whether a mover has come to the end of its pass, and found both sides equal.
 func did(m volumes.Mover) bool { return m.Ended && m.Result.Done }

@@ -61,9 +61,10 @@ func (u unknown) Check(volumes.Pair) *volumes.Problem           { return u.probl
 func (u unknown) Free(volumes.Pair) *volumes.Problem            { return u.problem() }
 func (u unknown) Confirm(volumes.Pair, string) *volumes.Problem { return u.problem() }
 func (u unknown) Carried(volumes.Taken) *volumes.Problem        { return u.problem() }
-func (u unknown) Prepare(volumes.Pair) volumes.Verdict          { return volumes.Verdict{Blocked: u.problem()} }
-func (u unknown) Transfer(volumes.Pair) volumes.Verdict         { return volumes.Verdict{Blocked: u.problem()} }
-func (u unknown) Settle(volumes.Pair) volumes.Verdict           { return volumes.Verdict{Blocked: u.problem()} }
+func (u unknown) Prepare(volumes.Pair) volumes.Verdict          { return u.blocked() }
+func (u unknown) Transfer(volumes.Pair) volumes.Verdict         { return u.blocked() }
+func (u unknown) Settle(volumes.Pair) volumes.Verdict           { return u.blocked() }
+func (u unknown) blocked() volumes.Verdict                      { return volumes.Verdict{Blocked: u.problem()} }
 func (unknown) AtGiver(volumes.Action) bool                     { return false }
 
 func (u unknown) Apply(context.Context, volumes.Carrier, volumes.Action, volumes.Pair) (client.Object, error) {

@@ -57,8 +57,9 @@ const (
 	KeyContainer = "key"
 	// MoverContainer is the one that reads or writes the volume.
 	MoverContainer = "mover"
-	// Root and Device are where the volume is, by its mode.
-	Root   = "/volume"
+	// Root is where a volume with a file system is.
+	Root = "/volume"
+	// Device is where a volume of mode Block is.
 	Device = "/dev/volume"
 
 	keyFile  = "/keys/key"
