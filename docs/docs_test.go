@@ -18,7 +18,7 @@ import (
 )
 
 // reasonFiles declare the reasons that people meet in conditions, events and output.
-var reasonFiles = []string{"../migration/v1alpha1/reasons.go", "../volumes/problem.go", "../volumes/copy/copy.go"}
+var reasonFiles = []string{"../migration/v1alpha1/reasons.go", "../volumes/problem.go"}
 
 func TestRunbookHasEveryReason(t *testing.T) {
 	var reasons []string

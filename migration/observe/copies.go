@@ -2,10 +2,13 @@ package observe
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/sliceshift/sliceshift/migration/dependencies"
 	"github.com/sliceshift/sliceshift/migration/endpoint"
 	"github.com/sliceshift/sliceshift/migration/plan"
 	"github.com/sliceshift/sliceshift/migration/scope"
@@ -92,4 +95,20 @@ func (e *Observer) allCopies(ctx context.Context, r CopyReader, set *appsv1.Stat
 		return nil, err
 	}
 	return r.Read(ctx, set, needs)
+}
+
+// usedThere is what pods that are no replicas of the set name, and one such pod for each.
+func usedThere(ctx context.Context, at endpoint.Endpoint) (map[Named]string, error) {
+	pods, err := podsSelected(ctx, at, labels.Everything())
+	used := map[Named]string{}
+	for i := range pods {
+		pod := &pods[i]
+		if !dependencies.SomebodyElses(pod, at.Set) {
+			continue
+		}
+		for _, ref := range slices.Concat(dependencies.Walk(pod.Spec, nil), dependencies.SharedClaims(pod.Spec, nil)) {
+			used[Named{ref.Kind, ref.Name}] = at.Namespace + "/" + pod.Name + " in cluster " + at.Cluster
+		}
+	}
+	return used, err
 }

@@ -359,22 +359,6 @@ func (r CopyReader) Made(ctx context.Context, set *appsv1.StatefulSet) ([]plan.D
 	return list, err
 }
 
-// usedThere is what pods that are no replicas of the set name, and one such pod for each.
-func usedThere(ctx context.Context, at endpoint.Endpoint) (map[Named]string, error) {
-	pods, err := podsSelected(ctx, at, labels.Everything())
-	used := map[Named]string{}
-	for i := range pods {
-		pod := &pods[i]
-		if !dependencies.SomebodyElses(pod, at.Set) {
-			continue
-		}
-		for _, ref := range slices.Concat(dependencies.Walk(pod.Spec, nil), dependencies.SharedClaims(pod.Spec, nil)) {
-			used[Named{ref.Kind, ref.Name}] = at.Namespace + "/" + pod.Name + " in cluster " + at.Cluster
-		}
-	}
-	return used, err
-}
-
 // again reads the dependencies of some names again, and leaves the others as they were. On the way back
 // nothing is asked of their origins.
 func (r CopyReader) again(ctx context.Context, set *appsv1.StatefulSet, known copies) ([]plan.Dependency, error) {
