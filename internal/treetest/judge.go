@@ -46,7 +46,7 @@ func report(t testing.TB, found []string, err error) {
 		t.Fatal(err)
 	}
 	for _, each := range found {
-		t.Error(each)
+		t.Errorf("%s", each)
 	}
 }
 
