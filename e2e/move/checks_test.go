@@ -117,6 +117,7 @@ func stagedChecks() []staged {
 			s.Volumes = append(s.Volumes, corev1.Volume{Name: "keys", VolumeSource: corev1.VolumeSource{CSI: &corev1.CSIVolumeSource{Driver: "keys.example.com"}}})
 		})), across, func(v *move) { v.claimsOnly("keys.example.com") }, nil, fail + volumes.ReasonDriverMissing},
 		{"rehearsal", "a policy refuses the StatefulSet", usual, across, func(v *move) { v.Must(v.makeNamespace()); v.refuseSets() }, nil, fail + api.ReasonWriteRefused},
+		{"pods that copy", "Pod Security", usual, across, func(v *move) { v.restrictPodsAt(v.Here()) }, flags("--volume", "data=copy,image=mover,service=load-balancer"), fail + api.ReasonWriteRefused},
 		{"admission of pods", "Pod Security", usual, across, func(v *move) { v.restrictPods() }, nil, fail + api.ReasonWriteRefused},
 		{"nodes", "none has the label", usual, across, func(v *move) { v.chooseNode() }, nil, fail + api.ReasonNoNodeFits},
 		{"preStop hooks", "it decommissions", adapted(1, template(func(s *corev1.PodSpec) {

@@ -83,8 +83,14 @@ func (v *move) bindShared(client kubernetes.Interface, namespace, path string, c
 func (v *move) restrictPods() {
 	v.T.Helper()
 	v.Must(v.makeNamespace())
+	v.restrictPodsAt(v.There())
+}
+
+// restrictPodsAt has Pod Security refuse pods that are made in a side's namespace from now on.
+func (v *move) restrictPodsAt(at harness.Endpoint) {
+	v.T.Helper()
 	patch := []byte(`{"metadata":{"labels":{"pod-security.kubernetes.io/enforce":"restricted"}}}`)
-	_, err := v.Destination.CoreV1().Namespaces().Patch(v.Ctx, v.ToNamespace, types.MergePatchType, patch, metav1.PatchOptions{})
+	_, err := at.Client.CoreV1().Namespaces().Patch(v.Ctx, at.Namespace, types.MergePatchType, patch, metav1.PatchOptions{})
 	v.Must(err)
 }
 
