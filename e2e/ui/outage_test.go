@@ -76,6 +76,7 @@ func TestForbidden(t *testing.T) {
 	}
 	b.visit("#/migration/" + open.namespace + "/web")
 	b.says("head", "moving")
+	b.await(`document.getElementById("pause")?.disabled === false`) // until then the key does nothing
 	b.press("p")
 	b.await(`document.getElementById("dialog").open`)
 	b.press(enter)

@@ -99,6 +99,7 @@ func TestSteerARun(t *testing.T) {
 	b.says("document", "writes")
 	b.visit("#/run/" + v.App.Namespace + "/" + v.Migration.Name)
 	b.says("head", "paused")
+	b.await(`document.getElementById("resume")?.disabled === false`)
 	b.press("r")
 	b.await(`document.getElementById("dialog").open`)
 	b.press(enter)
