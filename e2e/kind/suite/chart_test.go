@@ -41,7 +41,8 @@ func TestChart(t *testing.T) {
 	}
 	helm("install", "sliceshift", root+"/charts/sliceshift", "--create-namespace", "--take-ownership", "--force-conflicts", "--set", values)
 	movesByManager(t, "by the manager of the chart")
-	helm("upgrade", "sliceshift", root+"/charts/sliceshift", "--set", values+",replicas=1,config.logLevel=debug,policies.fence=true")
+	// The suite has written the replicas of the Deployment that was there before, and still owns them besides helm.
+	helm("upgrade", "sliceshift", root+"/charts/sliceshift", "--force-conflicts", "--set", values+",replicas=1,config.logLevel=debug,policies.fence=true")
 	movesByManager(t, "by the manager of the upgraded chart")
 	helm("uninstall", "sliceshift")
 	_, err := pair.East.Client.AppsV1().Deployments(setup.ManagerNamespace).Get(t.Context(), setup.ManagerName, metav1.GetOptions{})
