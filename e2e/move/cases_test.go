@@ -45,6 +45,7 @@ var embeddedOnly = map[string]string{
 	"TestSharedClaimOfOneMachine":      inName,
 	"TestSharedVolumeOfSomebody":       inName,
 	"TestSharedClaimOfTwoMigrations":   inName,
+	"TestCopyOfOthers":                 copied,
 	"TestSharedClaimGoesBack":          inName,
 	"TestLive":                         "what a terminal shows: the kubelets have no part in it",
 	"TestReads":                        "it counts requests: the kubelets have no part in it",

@@ -343,6 +343,38 @@ func TestCopiesGo(t *testing.T) {
 	v.Audit()
 }
 
+// TestCopyOfOthers: a copy that a pod of somebody else uses by then is not deleted before that pod is gone.
+func TestCopyOfOthers(t *testing.T) {
+	t.Parallel()
+	v := newMove(t, harness.Usual(1), harness.AcrossClusters, needy, copying(func(d *api.DependenciesSpec) { d.Cleanup = api.CleanupDelete }))
+	pods := v.There().Client.CoreV1().Pods(v.ToNamespace)
+	report := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "report"}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "app", Image: "app:1", EnvFrom: []corev1.EnvFromSource{
+		{ConfigMapRef: &corev1.ConfigMapEnvSource{LocalObjectReference: corev1.LocalObjectReference{Name: "settings"}}},
+	}}}}}
+	mover, named, deleted := v.Mover(), false, false
+	v.Drive(mover, func(_ *api.Migration, outcome migration.Outcome) error {
+		effect, hold := outcome.Decision.Effect, outcome.Decision.Hold
+		switch {
+		case outcome.Wrote && effect.Verb == plan.ScaleUp && effect.Side == plan.DestinationSide:
+			if _, err := pods.Create(v.Ctx, report, metav1.CreateOptions{}); err != nil {
+				return err
+			}
+			return mover.Store.SetMode(v.Ctx, api.ModeRollback)
+		case outcome.Wrote && effect.Verb == plan.DeleteCopy && !named:
+			deleted = true
+		case hold != nil && hold.Stalled && hold.Reason == api.ReasonDependencyUsed && !named:
+			named = strings.Contains(hold.Message, "pod "+v.ToNamespace+"/report in cluster")
+			return pods.Delete(v.Ctx, "report", metav1.DeleteOptions{})
+		}
+		return nil
+	})
+	if !named || deleted {
+		t.Errorf("told: %t; something was deleted before: %t", named, deleted)
+	}
+	v.ExpectBack()
+	v.Audit()
+}
+
 // TestCopiesAreRead: what is copied is looked at before the first ordinal and at the end, and not for each
 // ordinal in between.
 func TestCopiesAreRead(t *testing.T) {

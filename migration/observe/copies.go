@@ -2,11 +2,14 @@ package observe
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
-	"k8s.io/apimachinery/pkg/labels"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sliceshift/sliceshift/migration/dependencies"
 	"github.com/sliceshift/sliceshift/migration/endpoint"
@@ -97,12 +100,20 @@ func (e *Observer) allCopies(ctx context.Context, r CopyReader, set *appsv1.Stat
 	return r.Read(ctx, set, needs)
 }
 
-// usedThere is what pods that are no replicas of the set name, and one such pod for each.
+// usedThere is what pods that are no replicas of the set name, and one such pod for each. They are read whole, and
+// live: a watch, and a list by it, keep nothing of what a pod names but its claims.
 func usedThere(ctx context.Context, at endpoint.Endpoint) (map[Named]string, error) {
-	pods, err := podsSelected(ctx, at, labels.Everything())
+	pods := &unstructured.UnstructuredList{}
+	pods.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("PodList"))
+	if err := at.Live.List(ctx, pods, client.InNamespace(at.Namespace)); err != nil {
+		return nil, fmt.Errorf("listing pods in namespace %s of cluster %s: %w", at.Namespace, at.Cluster, err)
+	}
 	used := map[Named]string{}
-	for i := range pods {
-		pod := &pods[i]
+	for i := range pods.Items {
+		pod, err := endpoint.Convert[corev1.Pod](&pods.Items[i])
+		if err != nil {
+			return nil, err
+		}
 		if !dependencies.SomebodyElses(pod, at.Set) {
 			continue
 		}
@@ -110,5 +121,5 @@ func usedThere(ctx context.Context, at endpoint.Endpoint) (map[Named]string, err
 			used[Named{ref.Kind, ref.Name}] = at.Namespace + "/" + pod.Name + " in cluster " + at.Cluster
 		}
 	}
-	return used, err
+	return used, nil
 }
