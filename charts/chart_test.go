@@ -158,9 +158,39 @@ func TestChartHasPolicies(t *testing.T) {
 	}
 }
 
+// TestChartHasPage: with its value the page is served as by kustomize's component, and by a certificate where there is one.
+func TestChartHasPage(t *testing.T) {
+	want, got := kustomized(t, "testdata/ui").forHelm(), render(t, "--set", "ui.enabled=true")
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-kustomize +helm:\n%s", diff)
+	}
+	for _, tc := range []struct{ values, want string }{
+		{"ui.enabled=true,ui.certificateSecret=page", "page"},
+		{"ui.certificateSecret=page", ""},
+	} {
+		deployment := corev1.PodTemplateSpec{}
+		template := render(t, "--set", tc.values)["Deployment sliceshift-manager"]["spec"].(map[string]any)["template"].(map[string]any)
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(template, &deployment, true); err != nil {
+			t.Fatal(err)
+		}
+		mounted, dir := "", ""
+		for _, volume := range deployment.Spec.Volumes {
+			mounted = volume.Secret.SecretName
+		}
+		for _, env := range deployment.Spec.Containers[0].Env {
+			if env.Name == "SLICESHIFT_UI_CERT_DIR" {
+				dir = env.Value
+			}
+		}
+		if mounted != tc.want || (dir == "/ui-certs") != (tc.want != "") {
+			t.Errorf("with %s the Secret %q is at %q", tc.values, mounted, dir)
+		}
+	}
+}
+
 // TestChartInAnotherNamespace: nothing is left in the usual one, and nothing else differs.
 func TestChartInAnotherNamespace(t *testing.T) {
-	all := []string{"--set", "policies.fence=true,policies.volumes=true,config.logLevel=debug"}
+	all := []string{"--set", "policies.fence=true,policies.volumes=true,config.logLevel=debug,ui.enabled=true"}
 	usual, moved := render(t, all...), render(t, append(all, "-n", "movers")...)
 	data, err := json.Marshal(usual)
 	if err != nil {

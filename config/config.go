@@ -16,6 +16,8 @@ type Config struct {
 	// HealthProbeBindAddress is where /healthz and /readyz are served; "0" turns
 	// them off.
 	HealthProbeBindAddress string `mapstructure:"healthProbeBindAddress"`
+	// UI is the page of moves, for users who show a token of theirs.
+	UI UI `mapstructure:"ui"`
 	// LeaderElection makes one of several managers the active one.
 	LeaderElection LeaderElection `mapstructure:"leaderElection"`
 	// Concurrency is how many Migrations, and how many slices, are reconciled at once.
@@ -78,6 +80,16 @@ func (c Config) ActivePerNamespace() int {
 		return c.ActivePerDestination
 	}
 	return max(1, c.ActivePerDestination/2)
+}
+
+// UI is the page of moves that the manager serves over TLS: each user sees and does what they may themselves.
+type UI struct {
+	// BindAddress is where it is served; "0" turns it off.
+	BindAddress string `mapstructure:"bindAddress"`
+	// CertDir is a folder with tls.crt and tls.key, as in a Secret of that type, by which users know
+	// whom they show their token to. They are read anew when they change. Empty: a certificate that the
+	// manager makes for itself, and that nobody can verify.
+	CertDir string `mapstructure:"certDir"`
 }
 
 // LeaderElection makes one of several managers the active one.
@@ -168,6 +180,7 @@ func Default() Config {
 		MetricsBindAddress:     ":8443",
 		MetricsSecure:          true,
 		HealthProbeBindAddress: ":8081",
+		UI:                     UI{BindAddress: AddressOff},
 		LeaderElection: LeaderElection{
 			Enabled:       true,
 			ID:            "sliceshift",

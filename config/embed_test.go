@@ -66,7 +66,8 @@ func TestManagerObjects(t *testing.T) {
 		"Namespace sliceshift-system",
 		"ServiceAccount sliceshift-manager",
 		"ClusterRole sliceshift-manager", "ClusterRole sliceshift-metrics-auth", "ClusterRole sliceshift-metrics-reader", "ClusterRole sliceshift-mover-dependencies", "ClusterRole sliceshift-mover-dependencies-cluster",
-		"ClusterRole sliceshift-mover", "ClusterRole sliceshift-mover-cluster", "ClusterRole sliceshift-mover-gates", "ClusterRole sliceshift-mover-jobs", "ClusterRole sliceshift-mover-pods", "ClusterRole sliceshift-mover-writers",
+		"ClusterRole sliceshift-mover", "ClusterRole sliceshift-mover-cluster", "ClusterRole sliceshift-mover-gates", "ClusterRole sliceshift-mover-jobs", "ClusterRole sliceshift-mover-pods", "ClusterRole sliceshift-mover-snapshots", "ClusterRole sliceshift-mover-snapshots-cluster", "ClusterRole sliceshift-mover-writers",
+		"ClusterRole sliceshift-page-user",
 		"ClusterRole sliceshift-slices", "ClusterRole sliceshift-migration-viewer", "ClusterRole sliceshift-migration-editor",
 		"Role sliceshift-leader-election",
 		"ClusterRoleBinding sliceshift-manager", "ClusterRoleBinding sliceshift-metrics-auth", "ClusterRoleBinding sliceshift-slices",
@@ -172,6 +173,14 @@ func TestMoverRights(t *testing.T) {
 		},
 		"sliceshift-mover-jobs": {"jobs.batch: create,get,patch"},
 		"sliceshift-mover-pods": {"pods: create,delete,get,patch"},
+		"sliceshift-mover-snapshots": {
+			"pods: create,delete,get",
+			"volumesnapshots.snapshot.storage.k8s.io: create,delete,get",
+		},
+		"sliceshift-mover-snapshots-cluster": {
+			"volumesnapshotclasses.snapshot.storage.k8s.io: list",
+			"volumesnapshotcontents.snapshot.storage.k8s.io: create,delete,get,patch",
+		},
 		"sliceshift-mover-writers": {
 			"alertmanagers.monitoring.coreos.com: get,patch",
 			"applications.argoproj.io: get,patch",

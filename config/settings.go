@@ -27,6 +27,8 @@ func settings() []setting {
 		{"metricsSecure", "serve metrics over TLS, to who may get /metrics", func(c *Config) any { return &c.MetricsSecure }},
 		{"metricsCertDir", "folder with tls.crt and tls.key of the metrics server; empty: it makes its own", func(c *Config) any { return &c.MetricsCertDir }},
 		{"healthProbeBindAddress", "address of the health probes; 0 turns them off", func(c *Config) any { return &c.HealthProbeBindAddress }},
+		{"ui.bindAddress", "address of the page of moves, such as :8444, for who may get /ui; 0: there is none", func(c *Config) any { return &c.UI.BindAddress }},
+		{"ui.certDir", "folder with tls.crt and tls.key of the page; empty: it makes its own", func(c *Config) any { return &c.UI.CertDir }},
 		{"leaderElection.enabled", "elect one active manager", func(c *Config) any { return &c.LeaderElection.Enabled }},
 		{"leaderElection.namespace", "namespace of the Lease; empty: the manager's own", func(c *Config) any { return &c.LeaderElection.Namespace }},
 		{"leaderElection.id", "name of the Lease", func(c *Config) any { return &c.LeaderElection.ID }},

@@ -14,6 +14,8 @@ func TestSettingNames(t *testing.T) {
 		{"metricsSecure", "metrics-secure", "SLICESHIFT_METRICS_SECURE"},
 		{"metricsCertDir", "metrics-cert-dir", "SLICESHIFT_METRICS_CERT_DIR"},
 		{"healthProbeBindAddress", "health-probe-bind-address", "SLICESHIFT_HEALTH_PROBE_BIND_ADDRESS"},
+		{"ui.bindAddress", "ui-bind-address", "SLICESHIFT_UI_BIND_ADDRESS"},
+		{"ui.certDir", "ui-cert-dir", "SLICESHIFT_UI_CERT_DIR"},
 		{"leaderElection.enabled", "leader-election-enabled", "SLICESHIFT_LEADER_ELECTION_ENABLED"},
 		{"leaderElection.namespace", "leader-election-namespace", "SLICESHIFT_LEADER_ELECTION_NAMESPACE"},
 		{"leaderElection.id", "leader-election-id", "SLICESHIFT_LEADER_ELECTION_ID"},

@@ -105,16 +105,28 @@ func (c Config) validateNamespaceConcurrency(path *field.Path) field.ErrorList {
 }
 
 func (c Config) validateAddresses() field.ErrorList {
-	metrics, health := field.NewPath("metricsBindAddress"), field.NewPath("healthProbeBindAddress")
+	metrics, health, page := field.NewPath("metricsBindAddress"), field.NewPath("healthProbeBindAddress"), field.NewPath("ui", "bindAddress")
 	problems := append(address(metrics, c.MetricsBindAddress), address(health, c.HealthProbeBindAddress)...)
+	problems = append(problems, address(page, c.UI.BindAddress)...)
 	if c.MetricsCertDir != "" && !c.MetricsSecure {
 		problems = append(problems, field.Invalid(field.NewPath("metricsCertDir"), c.MetricsCertDir, "must be empty when metricsSecure is false, which serves without TLS"))
 	}
-	_, port, _ := net.SplitHostPort(c.MetricsBindAddress)
-	if len(problems) == 0 && c.MetricsBindAddress == c.HealthProbeBindAddress && port != "" && port != "0" {
+	if len(problems) > 0 {
+		return problems
+	}
+	if taken(c.MetricsBindAddress, c.HealthProbeBindAddress) {
 		problems = append(problems, field.Invalid(health, c.HealthProbeBindAddress, "must differ from metricsBindAddress"))
 	}
+	if taken(c.UI.BindAddress, c.MetricsBindAddress) || taken(c.UI.BindAddress, c.HealthProbeBindAddress) {
+		problems = append(problems, field.Invalid(page, c.UI.BindAddress, "must differ from metricsBindAddress and healthProbeBindAddress"))
+	}
 	return problems
+}
+
+// taken says whether two servers would share an address.
+func taken(one, other string) bool {
+	_, port, _ := net.SplitHostPort(one)
+	return one == other && port != "" && port != "0"
 }
 
 // validateLeaderElection applies the rules that client-go has for leader election.

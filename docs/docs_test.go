@@ -195,17 +195,17 @@ func anchorOf(heading string) string {
 	}, strings.ToLower(heading))
 }
 
-// TestNamedTestsExist: what the README calls proven names a test, and that test is
-// there.
+// TestNamedTestsExist: what is called proven names a test, and that test is there.
 func TestNamedTestsExist(t *testing.T) {
-	named := regexp.MustCompile(`\bTest[A-Z]\w*`).FindAllString(read(t, "../README.md"), -1)
+	const page = "proofs.md"
+	named := regexp.MustCompile(`\bTest[A-Z]\w*`).FindAllString(read(t, page), -1)
 	if len(named) == 0 {
-		t.Fatal("the README names no test")
+		t.Fatal(page + " names no test")
 	}
 	declared := declaredTests(t)
 	for _, name := range named {
 		if !slices.Contains(declared, name) {
-			t.Errorf("README.md names %s, which does not exist", name)
+			t.Errorf("%s names %s, which does not exist", page, name)
 		}
 	}
 }

@@ -32,8 +32,9 @@ func TestMessages(t *testing.T) {
 		}
 	}
 	var all []message
+	words := slices.IndexFunc(packages, func(p sources) bool { return p.place == "migration/plan" })
 	for _, p := range packages {
-		p.exported = exported
+		p.exported, p.words = exported, &packages[words]
 		all = append(all, p.messages()...)
 	}
 	slices.SortFunc(all, func(a, b message) int {
@@ -106,6 +107,8 @@ type sources struct {
 	texts     map[string]string
 	// exported are the texts that all packages name for others.
 	exported map[string]string
+	// words is the package whose methods say how things are called, for others as well.
+	words *sources
 }
 
 func parsePackage(folder string) (sources, error) {
@@ -286,6 +289,10 @@ func (p sources) called(in *ast.FuncDecl, call *ast.CallExpr, depth int) []strin
 	}
 	const deepest = 2
 	function := p.functions[name]
+	if function == nil && p.words != nil && ast.IsExported(name) && name != "String" {
+		p = *p.words
+		function = p.functions[name]
+	}
 	if function == nil || function.Body == nil || depth == deepest {
 		return []string{unknown}
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/sliceshift/sliceshift/migration/handoffs"
@@ -25,6 +26,10 @@ func (r *Reconciler) announce(m *api.Migration, outcome Outcome, arrived *arriva
 		hold := outcome.Decision.Hold
 		metrics.Stalled(hold.Reason)
 		r.event(m, corev1.EventTypeWarning, hold.Reason, "Hold", hold.Message)
+	}
+	if outcome.AheadHeld != "" {
+		c := meta.FindStatusCondition(m.Status.Conditions, api.ConditionAheadHeld)
+		r.event(m, corev1.EventTypeWarning, c.Reason, "CopyAhead", c.Message)
 	}
 	if outcome.Done && outcome.Saved {
 		r.event(m, corev1.EventTypeNormal, outcome.Decision.Done, "Complete", completedMessage(outcome.Decision.Done))
@@ -55,6 +60,9 @@ func (r *Reconciler) log(m *api.Migration, outcome Outcome, changes handoffs.Cha
 	}
 	if begun := changes.Begun; begun != nil {
 		r.ofHandoff(log, begun).Info("handoff begun")
+	}
+	if outcome.AheadHeld != "" {
+		log.Info("copies for later turns are refused", "reason", outcome.AheadHeld, "message", meta.FindStatusCondition(m.Status.Conditions, api.ConditionAheadHeld).Message)
 	}
 	log = r.ofHandoff(log, changes.Current)
 	decision := outcome.Decision

@@ -6,12 +6,13 @@ import (
 
 	"github.com/sliceshift/sliceshift/migration/health"
 	"github.com/sliceshift/sliceshift/migration/plan"
+	"github.com/sliceshift/sliceshift/migration/planner"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
 // Asked is what a gate answers now at one of its points.
 type Asked struct {
-	plan.Point
+	planner.Point
 	// Subject is what it was asked about.
 	Subject health.Subject
 	// Answer is empty where there is nothing yet to ask about.
@@ -35,7 +36,7 @@ func (e *Engine) Ask(ctx context.Context, m *api.Migration) ([]Asked, plan.Snaps
 		snapshot.Gates = append(snapshot.Gates, plan.Health{Gate: gate})
 	}
 	var all []Asked
-	for _, point := range plan.Points(snapshot) {
+	for _, point := range planner.Points(snapshot) {
 		subject := subjectOf(snapshot, point.Question)
 		subject.Look = true
 		all = append(all, Asked{Point: point, Subject: subject})

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -16,8 +17,10 @@ import (
 	"github.com/sliceshift/sliceshift/migration/endpoint"
 	"github.com/sliceshift/sliceshift/migration/execute"
 	"github.com/sliceshift/sliceshift/migration/metrics"
+	"github.com/sliceshift/sliceshift/migration/observe"
 	"github.com/sliceshift/sliceshift/migration/pass"
 	"github.com/sliceshift/sliceshift/migration/plan"
+	"github.com/sliceshift/sliceshift/migration/planner"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/workload"
 )
@@ -33,6 +36,7 @@ func unreachable(err error) plan.Decision {
 // conclude carries out what a pass has come to: the record, or one effect, or only the status.
 func (e *Engine) conclude(ctx context.Context, m *api.Migration, step pass.Step) (Outcome, error) {
 	outcome := Outcome{Snapshot: step.Snapshot, Decision: step.Decision, Done: step.Decision.Done != ""}
+	e.fewest.note(m.Status.Handoff, step.Snapshot)
 	if step.Do == pass.SaveRecord && !e.begins(step) {
 		return Outcome{Snapshot: step.Snapshot, RequeueAfter: pass.RequeueUnobserved}, nil
 	}
@@ -58,12 +62,17 @@ func (e *Engine) conclude(ctx context.Context, m *api.Migration, step pass.Step)
 // it is worth a write.
 func (e *Engine) report(ctx context.Context, m *api.Migration, step pass.Step, outcome *Outcome) (pass.Step, error) {
 	before, record := m.DeepCopy(), step.Decision.Record
+	seen := before.Status
+	seen.Handoff = e.fewest.in(seen.Handoff)
 	if record != nil {
-		outcome.Finished = plan.FinishedHandoff(step.Snapshot, *record)
+		outcome.Finished = planner.FinishedHandoff(step.Snapshot, *record)
 		applyRecord(m, *record)
 	}
 	render(m, step.Snapshot, step.Decision)
-	renderHistory(m, before.Status, step.Snapshot, outcome.Finished)
+	renderAhead(m, e.refused, step.Decision)
+	e.fewest.note(m.Status.Handoff, step.Snapshot)
+	m.Status.Handoff = e.fewest.in(m.Status.Handoff)
+	renderHistory(m, seen, step.Snapshot.Now, outcome.Finished)
 	if before.Status.Baseline == nil {
 		renderWarnings(m, step.Decision)
 	}
@@ -91,6 +100,9 @@ func (e *Engine) report(ctx context.Context, m *api.Migration, step pass.Step, o
 func (outcome *Outcome) saved(before, after *api.Migration) {
 	outcome.Saved, outcome.Stalls = true, beginsToStall(before, after)
 	outcome.GoesOn = stalled(before) && !stalled(after)
+	if reason := heldAhead(after); reason != heldAhead(before) {
+		outcome.AheadHeld = reason
+	}
 	hold := outcome.Decision.Hold
 	outcome.Waits = hold != nil && !hold.Stalled && progress(before) != progress(after)
 }
@@ -139,7 +151,7 @@ func (e *Engine) write(ctx context.Context, m *api.Migration, step pass.Step) (p
 		answer.Message = endpoint.OneLine(err)
 	} else {
 		e.observer.LookAhead(ctx, effect)
-		if watched(object) {
+		if watched(object) && !effect.ForMovers() {
 			answer.Version, answer.Object = object.GetResourceVersion(), e.await(watchedObject{Object: object, side: effect.Side})
 		}
 	}
@@ -198,5 +210,86 @@ func watched(object client.Object) bool {
 		return true
 	default:
 		return workload.Is(object)
+	}
+}
+
+// heldCopy is why what is next of the copies of an ordinal whose turn is to come is not done.
+type heldCopy struct {
+	hold plan.Hold
+	// again is when it is tried again.
+	again time.Time
+}
+
+// early goes on with the copies of ordinals whose turn is to come, where the migration itself waits. It writes at most
+// once.
+func (e *Engine) early(ctx context.Context, m *api.Migration, outcome *Outcome) error {
+	ordinals := planner.EarlyOrdinals(outcome.Snapshot)
+	maps.DeleteFunc(e.refused, func(k int32, _ heldCopy) bool { return !slices.Contains(ordinals, k) })
+	if e.refused == nil && outcome.Snapshot.Source.Reach == plan.Seen && len(ordinals) == 0 {
+		e.refused = map[int32]heldCopy{}
+	}
+	if len(ordinals) == 0 {
+		return nil
+	}
+	if left := e.earlyDue.Sub(e.clock.Now()); left > 0 {
+		outcome.RequeueAfter = min(outcome.RequeueAfter, left)
+		return nil
+	}
+	for _, ordinal := range ordinals {
+		if e.clock.Now().Before(e.refused[ordinal].again) {
+			continue
+		}
+		wrote, err := e.earlyOf(ctx, m, ordinal)
+		if err != nil {
+			return err
+		}
+		if wrote {
+			outcome.RequeueAfter = pass.RequeueUnobserved
+			return nil
+		}
+	}
+	e.earlyDue = e.clock.Now().Add(planner.EarlyLook)
+	outcome.RequeueAfter = min(outcome.RequeueAfter, planner.EarlyLook)
+	return nil
+}
+
+// earlyOf does the next thing for one of them, and says whether it has.
+func (e *Engine) earlyOf(ctx context.Context, m *api.Migration, ordinal int32) (wrote bool, err error) {
+	step := e.state.BeginEarly(ordinal)
+	for step.Do == pass.Read {
+		snapshot := e.observer.Snapshot(ctx, observe.AsHandoff(m, ordinal), step.Reads)
+		snapshot.Record, snapshot.Early = observe.RecordOf(m), &ordinal
+		step = e.state.Next(step, snapshot)
+	}
+	switch step.Do {
+	case pass.Write:
+		step, wrote = e.write(ctx, m, step)
+		e.answeredEarly(ordinal, step.Decision.Hold, wrote)
+	case pass.Report:
+		e.answeredEarly(ordinal, nil, true)
+	case pass.SaveRecord:
+		before := m.DeepCopy()
+		applyRecord(m, *step.Decision.Record)
+		err = e.records.Save(ctx, m)
+		if e.save(step, m, err); err != nil {
+			before.DeepCopyInto(m)
+			return false, fmt.Errorf("writing the status of Migration %s/%s: %w", m.Namespace, m.Name, err)
+		}
+		wrote = true
+	default:
+	}
+	return wrote, nil
+}
+
+// answeredEarly keeps why a write for the copies of an ordinal was refused, until one has landed or none is due any more.
+func (e *Engine) answeredEarly(ordinal int32, hold *plan.Hold, landed bool) {
+	if e.refused == nil {
+		e.refused = map[int32]heldCopy{}
+	}
+	switch {
+	case hold != nil:
+		e.refused[ordinal] = heldCopy{hold: *hold, again: e.clock.Now().Add(pass.RequeueRefused)}
+	case landed:
+		delete(e.refused, ordinal)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -273,5 +274,66 @@ func TestNews(t *testing.T) {
 				t.Errorf("got %+v, want %+v", got, tc.want)
 			}
 		})
+	}
+}
+
+// TestAheadHeld: why copies for later turns are refused is a condition with what mends it, and news once; it goes when they
+// are let pass, and with the end. Whoever has tried none yet takes nothing back of what was told.
+func TestAheadHeld(t *testing.T) {
+	hold := plan.Stalled(api.ReasonWriteRefused, "cluster west refused to create claim a: exceeded quota: few", "kubectl describe quota -n shop").Hold
+	begins := func() *Engine {
+		return &Engine{clock: clock.RealClock{}, records: &kept{}, state: pass.State{Holder: "h"}}
+	}
+	e, m := begins(), &api.Migration{}
+	m.Status.Baseline = &api.Baseline{Replicas: 3}
+	report := func(e *Engine, decision plan.Decision) Outcome {
+		t.Helper()
+		outcome := Outcome{Decision: decision}
+		if _, err := e.report(t.Context(), m, pass.Step{Do: pass.Report, Decision: decision}, &outcome); err != nil {
+			t.Fatal(err)
+		}
+		return outcome
+	}
+	stalls := plan.Decision{Hold: &plan.Hold{Reason: api.ReasonPaused}}
+	e.answeredEarly(1, hold, false)
+	e.answeredEarly(0, hold, false)
+	e.answeredEarly(2, nil, true)
+	const want = "True|WriteRefused|ordinal 0, and 1 more, to be copied before its turn: cluster west refused to create claim a: exceeded quota: few. " +
+		"It is tried again every 5s, and nothing that is under way waits for it; at its turn the move stalls with that. To mend it: kubectl describe quota -n shop"
+	if outcome := report(e, stalls); said(m, api.ConditionAheadHeld) != want || outcome.AheadHeld != api.ReasonWriteRefused {
+		t.Errorf("got %q, news: %q", said(m, api.ConditionAheadHeld), outcome.AheadHeld)
+	}
+	if again := e.refused[1].again; !again.After(e.clock.Now()) {
+		t.Error("it is tried again at once")
+	}
+	if outcome := report(e, plan.Decision{Hold: &plan.Hold{Reason: api.ReasonOutsideWindow}}); outcome.AheadHeld != "" {
+		t.Error("it is news twice")
+	}
+	e.answeredEarly(0, nil, false) // a conflict says nothing of it
+	e.answeredEarly(1, nil, true)
+	if report(e, stalls); !strings.Contains(said(m, api.ConditionAheadHeld), "ordinal 0, to be copied") {
+		t.Errorf("one is let pass: %q", said(m, api.ConditionAheadHeld))
+	}
+	if report(begins(), stalls); said(m, api.ConditionAheadHeld) == "" {
+		t.Error("a new process takes it back, and has not tried")
+	}
+	e.answeredEarly(0, nil, true)
+	if report(e, stalls); said(m, api.ConditionAheadHeld) != "" {
+		t.Errorf("all are let pass: %q", said(m, api.ConditionAheadHeld))
+	}
+	e.answeredEarly(0, hold, false)
+	report(e, stalls)
+	if report(e, plan.Decision{Done: api.ReasonMoved}); said(m, api.ConditionAheadHeld) != "" {
+		t.Errorf("at the end: %q", said(m, api.ConditionAheadHeld))
+	}
+}
+
+// TestAheadHeldIsAnEvent: people who watch events are told of it, too.
+func TestAheadHeldIsAnEvent(t *testing.T) {
+	d, m := newDesk(t), west("a", 1, hasBegun)
+	condition(m, api.ConditionAheadHeld, metav1.ConditionTrue, api.ReasonWriteRefused, "exceeded quota")
+	d.announce(m, Outcome{Saved: true, AheadHeld: api.ReasonWriteRefused}, &arrivals{})
+	if got := <-d.Events.(*events.FakeRecorder).Events; got != "Warning WriteRefused exceeded quota" {
+		t.Errorf("got %q", got)
 	}
 }

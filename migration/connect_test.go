@@ -10,6 +10,7 @@ import (
 	"github.com/sliceshift/sliceshift/internal/clusters"
 	"github.com/sliceshift/sliceshift/internal/clusters/clustertest"
 	"github.com/sliceshift/sliceshift/migration/plan"
+	"github.com/sliceshift/sliceshift/migration/planner"
 	"github.com/sliceshift/sliceshift/migration/scope"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
@@ -80,7 +81,7 @@ func TestEngineWithoutTheDestination(t *testing.T) {
 			if s.Destination.Set.Presence != want || s.Destination.Lost != (mode == api.ModeRecover) {
 				t.Errorf("got %v, lost %t", s.Destination.Set.Presence, s.Destination.Lost)
 			}
-			decision := plan.Plan(s)
+			decision := planner.Plan(s)
 			if decision.Effect != nil || decision.Record != nil || decision.Done != "" {
 				t.Errorf("it goes on: %+v", decision)
 			}

@@ -1,9 +1,9 @@
 // Package migration drives the replicas of a StatefulSet from a source slice to a destination
 // slice, one ordinal at a time.
 //
-// An Engine does it in passes: it reads both sides into a plan.Snapshot, asks plan.Plan for the
+// An Engine does it in passes: it reads both sides into a plan.Snapshot, asks planner.Plan for the
 // one thing to do next, and does it. A Reconciler has an Engine for each Migration of a manager's
-// cluster; a Loop drives a single one. The invariants are listed in package plan.
+// cluster; a Loop drives a single one. The invariants are listed in package planner.
 package migration
 
 import (
@@ -67,6 +67,12 @@ type Engine struct {
 	gates  *inquiries
 	// traffic is what handoffs share; nil: nothing is bounded.
 	traffic Traffic
+	// earlyDue is when the copies of ordinals whose turn is to come are looked at again.
+	earlyDue time.Time
+	// refused is what was refused of these copies, by ordinal; nil: none was tried yet.
+	refused map[int32]heldCopy
+	// fewest is what was seen of the handoff under way.
+	fewest fewest
 	// written are the objects whose writes the caches have not shown yet, by their names.
 	written map[string]watchedObject
 }
@@ -160,6 +166,9 @@ type Outcome struct {
 	// Waits is true when the status that was written names a reason to wait that the one before did not.
 	// GoesOn is true when the one before said Stalled, and it does not any more.
 	Waits, GoesOn bool
+	// AheadHeld is the reason for which copies for later turns are refused, when the status that was written says so
+	// and the one before did not.
+	AheadHeld string
 	// RequeueAfter is when to look again at the latest.
 	RequeueAfter time.Duration
 	// Finished is the handoff that this pass has brought to its end, if any.
@@ -192,7 +201,12 @@ func (e *Engine) Pass(ctx context.Context, m *api.Migration) (Outcome, error) {
 	if step.Snapshot.Source.Reach == plan.Seen && step.Snapshot.Destination.Reach == plan.Seen {
 		e.gates.want(step.Snapshot)
 	}
-	return e.conclude(ctx, m, step)
+	outcome, err := e.conclude(ctx, m, step)
+	if err == nil && outcome.Decision.Hold != nil && !outcome.Done {
+		err = e.early(ctx, m, &outcome)
+		e.observer.EndPass() // what was asked for after a write is of another ordinal than the one on its way
+	}
+	return outcome, err
 }
 
 // Look observes everything and decides, and writes nothing: the dry run. m need not

@@ -7,6 +7,7 @@ import (
 
 	"github.com/sliceshift/sliceshift/migration/observe"
 	"github.com/sliceshift/sliceshift/migration/plan"
+	"github.com/sliceshift/sliceshift/migration/planner"
 	"github.com/sliceshift/sliceshift/migration/scope"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
@@ -24,8 +25,8 @@ func FuzzPlan(f *testing.F) {
 			return
 		}
 		s.Spec, s.Record = observe.SpecOf(m, s.Spec.SameCluster), observe.RecordOf(m)
-		decision := plan.Plan(s)
-		if again := plan.Plan(s); !reflect.DeepEqual(decision, again) {
+		decision := planner.Plan(s)
+		if again := planner.Plan(s); !reflect.DeepEqual(decision, again) {
 			t.Errorf("decided %+v, then %+v", decision, again)
 		}
 		if decision.Effect != nil && (s.Source.Reach == plan.Unreachable || s.Destination.Reach == plan.Unreachable) {

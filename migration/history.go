@@ -21,35 +21,52 @@ const (
 
 // renderHistory notes what has come to its end since the status of before, and who drives. It is
 // written with what has changed anyway, and is never a reason to write.
-func renderHistory(m *api.Migration, before api.MigrationStatus, s plan.Snapshot, finished *api.Handoff) {
+func renderHistory(m *api.Migration, before api.MigrationStatus, now time.Time, finished *api.Handoff) {
 	h := api.History{}
 	if before.History != nil {
 		h = *before.History.DeepCopy()
 	}
-	noteFewest(m, s)
-	noteDriver(&h, m.Status.Fence, s.Now)
+	noteDriver(&h, m.Status.Fence, now)
 	if finished != nil {
-		noteHandoff(&h, m.Status.Fence, before.Handoff, *finished, s.Now)
+		noteHandoff(&h, m.Status.Fence, before.Handoff, *finished, now)
 	}
-	noteStop(&h, before, m.Status, s.Now)
+	noteStop(&h, before, m.Status, now)
 	if len(h.Handoffs)+len(h.Stops)+len(h.Drivers) > 0 {
 		m.Status.History = &h
 	}
 }
 
-// noteFewest keeps the fewest replicas that were seen to be available while an ordinal is on its way.
-func noteFewest(m *api.Migration, s plan.Snapshot) {
-	handoff := m.Status.Handoff
+// fewest is how few replicas were seen to be available while an ordinal is on its way. Most passes write no status, and a
+// handoff may be over before one does: they keep it.
+type fewest struct {
+	ordinal   int32
+	start     metav1.MicroTime
+	available *int32
+}
+
+// note takes what a pass has seen of the handoff under way; nil: there is none.
+func (f *fewest) note(handoff *api.Handoff, s plan.Snapshot) {
 	if handoff == nil || s.Source.Reach != plan.Seen || s.Destination.Reach != plan.Seen {
 		return
 	}
+	if f.ordinal != handoff.Ordinal || !f.start.Equal(&handoff.StartTime) {
+		*f = fewest{ordinal: handoff.Ordinal, start: handoff.StartTime}
+	}
 	available := plan.Available(s.Now, s.Source) + plan.Available(s.Now, s.Destination)
-	if handoff.FewestAvailable != nil && *handoff.FewestAvailable <= available {
-		return
+	if f.available == nil || available < *f.available {
+		f.available = &available
+	}
+}
+
+// in is a handoff with the fewest that were seen in it.
+func (f *fewest) in(handoff *api.Handoff) *api.Handoff {
+	if handoff == nil || f.available == nil || f.ordinal != handoff.Ordinal || !f.start.Equal(&handoff.StartTime) ||
+		handoff.FewestAvailable != nil && *handoff.FewestAvailable <= *f.available {
+		return handoff
 	}
 	next := *handoff
-	next.FewestAvailable = &available
-	m.Status.Handoff = &next
+	next.FewestAvailable = new(*f.available)
+	return &next
 }
 
 func noteDriver(h *api.History, fence *api.Fence, now time.Time) {

@@ -19,8 +19,9 @@ const mostHistory = 24 << 10
 
 // historian renders one status after the other, as passes do.
 type historian struct {
-	m   *api.Migration
-	now time.Time
+	m      *api.Migration
+	now    time.Time
+	fewest fewest
 }
 
 func newHistorian() *historian {
@@ -39,7 +40,11 @@ func (h *historian) pass(after time.Duration, available int32, change func(*api.
 	for k := range available {
 		s.Source.Pods = append(s.Source.Pods, plan.Pod{Ordinal: k, Ready: true, Owned: true})
 	}
-	renderHistory(h.m, before, s, finished)
+	h.fewest.note(before.Handoff, s)
+	before.Handoff = h.fewest.in(before.Handoff)
+	h.fewest.note(h.m.Status.Handoff, s)
+	h.m.Status.Handoff = h.fewest.in(h.m.Status.Handoff)
+	renderHistory(h.m, before, s.Now, finished)
 }
 
 func (h *historian) begin(ordinal int32) func(*api.MigrationStatus) {
@@ -94,6 +99,56 @@ func TestHistory(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, h.m.Status.History); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+// TestFewest: the fewest replicas of a handoff are kept over passes that write nothing, and not into the next handoff; what
+// an earlier process has seen counts, too.
+func TestFewest(t *testing.T) {
+	of := func(available int32) plan.Snapshot {
+		s := plan.Snapshot{Now: time.Unix(100, 0)}
+		s.Source.Reach, s.Destination.Reach = plan.Seen, plan.Seen
+		s.Source.Set = plan.Set{Presence: plan.Seen, Replicas: available}
+		for k := range available {
+			s.Source.Pods = append(s.Source.Pods, plan.Pod{Ordinal: k, Ready: true, Owned: true})
+		}
+		return s
+	}
+	at := func(second int64) metav1.MicroTime { return metav1.NewMicroTime(time.Unix(second, 0)) }
+	handoff := &api.Handoff{Ordinal: 1, StartTime: at(1)}
+	unseen := of(0)
+	unseen.Destination.Reach = plan.Unreachable
+	var f fewest
+	for _, s := range []plan.Snapshot{of(3), of(2), unseen, of(3)} {
+		f.note(handoff, s)
+	}
+	f.note(nil, of(0))
+	if got := f.in(handoff).FewestAvailable; got == nil || *got != 2 {
+		t.Errorf("kept: %v, want 2", got)
+	}
+	if handoff.FewestAvailable != nil {
+		t.Error("the one that is given was changed")
+	}
+	if got := f.in(&api.Handoff{Ordinal: 1, StartTime: at(1), FewestAvailable: new(int32(1))}).FewestAvailable; *got != 1 {
+		t.Errorf("with 1 seen by an earlier process: %d", *got)
+	}
+	for _, other := range []*api.Handoff{nil, {Ordinal: 0, StartTime: at(1)}, {Ordinal: 1, StartTime: at(2)}} {
+		if got := f.in(other); got != other {
+			t.Errorf("another handoff, %+v, has %+v", other, got)
+		}
+	}
+	before, after := &api.Migration{}, &api.Migration{}
+	before.Status.Handoff, after.Status.Handoff = handoff, f.in(handoff)
+	if changed(before, after) {
+		t.Error("it is a reason to write")
+	}
+	after.Status.Handoff.Attempts++
+	if !changed(before, after) || after.Status.Handoff.FewestAvailable == nil {
+		t.Errorf("another attempt is none, or it is not written with that: %+v", after.Status.Handoff)
+	}
+	f.note(&api.Handoff{Ordinal: 0, StartTime: at(2)}, of(3))
+	if got := f.in(&api.Handoff{Ordinal: 0, StartTime: at(2)}).FewestAvailable; got == nil || *got != 3 {
+		t.Errorf("of the next one: %v, want 3", got)
 	}
 }
 

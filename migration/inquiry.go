@@ -13,6 +13,7 @@ import (
 
 	"github.com/sliceshift/sliceshift/migration/health"
 	"github.com/sliceshift/sliceshift/migration/plan"
+	"github.com/sliceshift/sliceshift/migration/planner"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
@@ -83,7 +84,7 @@ func (q *inquiries) want(s plan.Snapshot) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	wanted := map[plan.Question]bool{}
-	for _, reply := range plan.Replies(s) {
+	for _, reply := range planner.Replies(s) {
 		wanted[reply.Question] = true
 		q.open(reply, subjectOf(s, reply.Question))
 	}
@@ -101,7 +102,7 @@ func (q *inquiries) want(s plan.Snapshot) {
 }
 
 // open begins to ask a question unless it is asked already. A gate that was changed begins anew.
-func (q *inquiries) open(reply plan.Reply, subject health.Subject) {
+func (q *inquiries) open(reply planner.Reply, subject health.Subject) {
 	found := q.gates[reply.Question.Gate]
 	if found == nil || !reflect.DeepEqual(found.gate, reply.Gate) {
 		found.close()

@@ -15,6 +15,7 @@ import (
 	"github.com/sliceshift/sliceshift/migration/health"
 	"github.com/sliceshift/sliceshift/migration/internal/plantest"
 	"github.com/sliceshift/sliceshift/migration/plan"
+	"github.com/sliceshift/sliceshift/migration/planner"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
@@ -89,7 +90,7 @@ func (o *office) states(s plan.Snapshot) []api.GateState {
 	}
 	s.Now, s.Gates = time.Now(), o.known(gates)
 	var all []api.GateState
-	for _, reply := range plan.Replies(s) {
+	for _, reply := range planner.Replies(s) {
 		all = append(all, reply.State)
 	}
 	return all

@@ -15,10 +15,20 @@ const (
 	linePace  = time.Second
 )
 
-// line bounds how many Migrations to one destination are active at once. Those that have not begun
-// wait for a place in the order of their creation, and no namespace gets more than its share: what is in
-// one neither ends nor stalls when somebody there does not want it to. One that has begun never waits, and
-// takes a place all the same. It is not safe for concurrent use.
+// Of those that are active, a few may start at once: between being let in and their baseline they read
+// and write more than in a handoff, and the first stop of all would be as late as that of the last.
+const (
+	// startingPart of those that may be active may start at once; fewestStarting where that is less.
+	startingPart   = 5
+	fewestStarting = 4
+	// startingAtMost is how long one counts as starting: who waits for somebody does not hold up the others.
+	startingAtMost = 10 * time.Second
+)
+
+// line bounds how many Migrations to one destination are active at once, and how many of these start.
+// Those that have not begun wait for a place in the order of their creation, and no namespace gets more
+// than its share: what is in one neither ends nor stalls when somebody there does not want it to. One that
+// has begun never waits, and takes a place all the same. It is not safe for concurrent use.
 type line struct {
 	// most is the bound; 0: there is none. share is how many of those are of one namespace at most.
 	most, share int
@@ -32,6 +42,8 @@ type lane struct {
 	active int
 	// of is how many of a namespace are active.
 	of map[string]int
+	// starting are those that were let in and have not begun, with when that was.
+	starting map[*place]time.Time
 	// waiting are in the order of their creation.
 	waiting []*place
 }
@@ -71,49 +83,67 @@ func (l *line) known(t ticket) (destination string, active, found bool) {
 	return p.destination, p.active, true
 }
 
-// ask is for one that has not begun: it gets a place, or waits for one if it stays.
-func (l *line) ask(t ticket, stays bool) (spot, calls) {
-	p, called := l.admit(t)
+// ask is for one that has not begun: it gets a place, or waits for one if it stays. Who asks has the others
+// called for whom a place has become free with time.
+func (l *line) ask(t ticket, stays bool, now time.Time) (spot, calls) {
+	p, called := l.admit(t, now)
 	at := l.lanes[p.destination]
 	if p.active {
 		return spot{}, nil
 	}
-	if slices.Contains(l.next(at), p) {
-		l.activate(p)
-		return spot{}, called
+	if slices.Contains(l.next(at, now), p) {
+		at.starting[p] = now
+		return spot{}, append(called, l.activate(p, now)...)
 	}
-	found := spot{nth: at.find(p) + 1, waiting: len(at.waiting), active: at.active, most: l.most}
-	if at.active < l.most {
-		found.namespace, found.active, found.most = t.who.Namespace, at.of[t.who.Namespace], l.share
-	}
+	found := l.spot(at, p, now)
 	if !stays {
-		l.leave(t.who)
+		return found, append(called, l.leave(t.who, now)...)
 	}
-	return found, called
+	return found, append(called, l.call(at, now)...)
 }
 
-// begun is for one that has: it does not wait, whatever the bound.
-func (l *line) begun(t ticket) calls {
-	p, called := l.admit(t)
-	if !p.active {
-		l.activate(p)
+// spot is where one that waits stands, and what it waits for.
+func (l *line) spot(at *lane, p *place, now time.Time) spot {
+	found := spot{nth: at.find(p) + 1, waiting: len(at.waiting), active: at.active, most: l.most}
+	switch in := p.who.Namespace; {
+	case at.active >= l.most:
+	case at.of[in] >= l.share:
+		found.namespace, found.active, found.most = in, at.of[in], l.share
+	default:
+		found.starting = true
+		all, of := at.start(now)
+		most, share := l.together()
+		if found.active, found.most = all+len(l.next(at, now)), most; of[in] >= share { // those that were called are about to start
+			found.namespace, found.active, found.most = in, of[in], share
+		}
 	}
-	return called
+	return found
+}
+
+// begun is for one that has: it does not wait, whatever the bound, and starts no more.
+func (l *line) begun(t ticket, now time.Time) calls {
+	p, called := l.admit(t, now)
+	if !p.active {
+		return append(called, l.activate(p, now)...)
+	}
+	at := l.lanes[p.destination]
+	delete(at.starting, p)
+	return append(called, l.call(at, now)...)
 }
 
 // activate gives a place to one that waits. Whom it was free for before may have to wait again.
-func (l *line) activate(p *place) {
+func (l *line) activate(p *place, now time.Time) calls {
 	at := l.lanes[p.destination]
 	i := at.find(p)
 	at.waiting = slices.Delete(at.waiting, i, i+1)
 	p.active = true
 	at.active++
 	at.of[p.who.Namespace]++
-	l.call(at)
+	return l.call(at, now)
 }
 
 // leave is for one that neither moves nor waits for a place; it may be gone already.
-func (l *line) leave(who types.NamespacedName) calls {
+func (l *line) leave(who types.NamespacedName, now time.Time) calls {
 	p := l.places[who]
 	if p == nil {
 		return nil
@@ -121,6 +151,7 @@ func (l *line) leave(who types.NamespacedName) calls {
 	delete(l.places, who)
 	at := l.lanes[p.destination]
 	if p.active {
+		delete(at.starting, p)
 		at.active--
 		if at.of[who.Namespace]--; at.of[who.Namespace] == 0 {
 			delete(at.of, who.Namespace)
@@ -132,7 +163,7 @@ func (l *line) leave(who types.NamespacedName) calls {
 	if at.active == 0 && len(at.waiting) == 0 {
 		delete(l.lanes, p.destination)
 	}
-	return l.call(at)
+	return l.call(at, now)
 }
 
 // tell is how much longer somebody in line does not say again where it stands; 0: it does so now.
@@ -150,11 +181,11 @@ func (l *line) tell(who types.NamespacedName, now time.Time) time.Duration {
 }
 
 // admit makes a Migration known at its destination. One that is new there waits.
-func (l *line) admit(t ticket) (*place, calls) {
+func (l *line) admit(t ticket, now time.Time) (*place, calls) {
 	var called calls
 	p := l.places[t.who]
 	if p != nil && (p.uid != t.uid || p.destination != t.destination) {
-		called, p = l.leave(t.who), nil
+		called, p = l.leave(t.who, now), nil
 	}
 	if p != nil {
 		p.generation = t.generation
@@ -163,7 +194,7 @@ func (l *line) admit(t ticket) (*place, calls) {
 	p = &place{ticket: t}
 	at := l.lanes[t.destination]
 	if at == nil {
-		at = &lane{of: map[string]int{}}
+		at = &lane{of: map[string]int{}, starting: map[*place]time.Time{}}
 		l.lanes[t.destination] = at
 	}
 	l.places[t.who] = p
@@ -172,17 +203,19 @@ func (l *line) admit(t ticket) (*place, calls) {
 }
 
 // next are those in line whom a place is free for.
-func (l *line) next(at *lane) []*place {
+func (l *line) next(at *lane, now time.Time) []*place {
 	if l.most == 0 {
 		return at.waiting
 	}
+	starting, startingOf := at.start(now)
+	most, share := l.together()
 	var next []*place
 	taken := map[string]int{}
 	for _, p := range at.waiting {
-		if at.active+len(next) >= l.most {
+		if at.active+len(next) >= l.most || starting+len(next) >= most {
 			break
 		}
-		if in := p.who.Namespace; at.of[in]+taken[in] < l.share {
+		if in := p.who.Namespace; at.of[in]+taken[in] < l.share && startingOf[in]+taken[in] < share {
 			taken[in]++
 			next = append(next, p)
 		}
@@ -190,9 +223,27 @@ func (l *line) next(at *lane) []*place {
 	return next
 }
 
+// together is how many may start at once, of all and of one namespace.
+func (l *line) together() (most, share int) {
+	most = max(fewestStarting, l.most/startingPart)
+	return most, max(1, most*l.share/l.most)
+}
+
+// start counts who starts, of all and by namespace.
+func (at *lane) start(now time.Time) (all int, of map[string]int) {
+	of = map[string]int{}
+	for p, since := range at.starting {
+		if now.Sub(since) < startingAtMost {
+			all++
+			of[p.who.Namespace]++
+		}
+	}
+	return all, of
+}
+
 // call is for those in line whom a place is free for, each once.
-func (l *line) call(at *lane) (called calls) {
-	next := l.next(at)
+func (l *line) call(at *lane, now time.Time) (called calls) {
+	next := l.next(at, now)
 	for _, p := range at.waiting {
 		is := len(next) > 0 && next[0] == p
 		if is {

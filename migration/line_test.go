@@ -25,6 +25,9 @@ type queue struct {
 	// have begun, and called those that were called since they last looked.
 	all                          []ticket
 	asked, placed, begun, called map[types.NamespacedName]bool
+	// now passes, and let is when those that were placed were let in.
+	now time.Time
+	let map[types.NamespacedName]time.Time
 }
 
 func (q *queue) note(called calls) {
@@ -70,10 +73,15 @@ func (q *queue) admits(t ticket) bool {
 		return true
 	}
 	active, of := 0, map[string]int{}
+	starting, startingOf := 0, map[string]int{}
 	for _, each := range q.all {
 		if each.destination == t.destination && (q.placed[each.who] || q.begun[each.who]) {
 			active++
 			of[each.who.Namespace]++
+		}
+		if each.destination == t.destination && q.placed[each.who] && q.now.Before(q.let[each.who].Add(startingAtMost)) {
+			starting++
+			startingOf[each.who.Namespace]++
 		}
 	}
 	waiting := []ticket{t}
@@ -84,13 +92,15 @@ func (q *queue) admits(t ticket) bool {
 	}
 	slices.SortFunc(waiting, func(a, b ticket) int { return map[bool]int{true: -1, false: 1}[earlier(a, b)] })
 	for _, each := range waiting {
-		has := active < q.line.most && of[each.who.Namespace] < q.line.share
+		in := each.who.Namespace
+		has := active < q.line.most && of[in] < q.line.share && starting < 4 && startingOf[in] < max(1, 4*q.line.share/q.line.most)
 		if each.who == t.who {
 			return has
 		}
 		if has {
-			active++
-			of[each.who.Namespace]++
+			active, starting = active+1, starting+1
+			of[in]++
+			startingOf[in]++
 		}
 	}
 	return false
@@ -100,15 +110,17 @@ func (q *queue) admits(t ticket) bool {
 func (q *queue) ask(t ticket, stays bool) {
 	had, active, ahead := q.placed[t.who] || q.begun[t.who], q.at(t.destination, q.placed, q.begun), q.before(t)
 	delete(q.called, t.who)
-	stands, called := q.line.ask(t, stays)
+	admitted := !had && q.admits(t)
+	stands, called := q.line.ask(t, stays, q.now)
 	switch {
 	case had:
-	case q.admits(t):
-		q.placed[t.who] = true
+	case admitted:
+		q.placed[t.who], q.let[t.who] = true, q.now
 		delete(q.asked, t.who)
 	default:
 		q.asked[t.who] = stays
-		if stands.nth != ahead+1 || stands.namespace == "" && (stands.active != active || active < q.line.most) || stands.namespace != "" && active >= q.line.most {
+		full := active >= q.line.most
+		if stands.nth != ahead+1 || full == (stands.namespace != "" || stands.starting) || full && stands.active != active {
 			q.Fatalf("%+v stands at %+v, behind %d, with %d active", t, stands, ahead, active)
 		}
 	}
@@ -123,14 +135,27 @@ func (q *queue) begin(t ticket) {
 	delete(q.placed, t.who)
 	delete(q.called, t.who)
 	q.begun[t.who] = true
-	q.note(q.line.begun(t))
+	q.note(q.line.begun(t, q.now))
 }
 
 func (q *queue) leave(t ticket) {
 	for _, set := range []map[types.NamespacedName]bool{q.asked, q.placed, q.begun, q.called} {
 		delete(set, t.who)
 	}
-	q.note(q.line.leave(t.who))
+	q.note(q.line.leave(t.who, q.now))
+}
+
+// pass lets time go by, after which each lane is asked once by somebody who waits there: one of them does so
+// within linePause or a little more.
+func (q *queue) pass(d time.Duration) {
+	q.now = q.now.Add(d)
+	seen := map[string]bool{}
+	for _, each := range q.all {
+		if q.asked[each.who] && !seen[each.destination] {
+			seen[each.destination] = true
+			q.ask(each, true)
+		}
+	}
 }
 
 // check: a place that is free for somebody who waits was offered.
@@ -155,26 +180,28 @@ func (q *queue) check() {
 func TestLine(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		set := func() map[types.NamespacedName]bool { return map[types.NamespacedName]bool{} }
-		most := rapid.IntRange(0, 3).Draw(t, "most")
-		share := rapid.IntRange(1, 3).Draw(t, "share")
-		q := &queue{T: t, line: newLine(most, share), asked: set(), placed: set(), begun: set(), called: set()}
-		for i := range rapid.IntRange(1, 8).Draw(t, "Migrations") {
+		most := rapid.IntRange(0, 8).Draw(t, "most")
+		share := rapid.IntRange(1, max(1, most)).Draw(t, "share")
+		q := &queue{T: t, line: newLine(most, share), asked: set(), placed: set(), begun: set(), called: set(), now: time.Unix(0, 0), let: map[types.NamespacedName]time.Time{}}
+		for i := range rapid.IntRange(1, 12).Draw(t, "Migrations") {
 			one := inLine(strconv.Itoa(i), rapid.SampledFrom([]string{"west", "local"}).Draw(t, "destination"), rapid.IntRange(0, 3).Draw(t, "created"))
 			one.who.Namespace = rapid.SampledFrom([]string{"bank", "shop"}).Draw(t, "namespace")
 			q.all = append(q.all, one)
 		}
 		for range rapid.IntRange(1, 100).Draw(t, "steps") {
 			one := rapid.SampledFrom(q.all).Draw(t, "one")
-			switch rapid.IntRange(0, 5).Draw(t, "does") {
+			switch rapid.IntRange(0, 6).Draw(t, "does") {
 			case 0, 1, 2:
 				q.ask(one, true)
 			case 3:
 				q.ask(one, q.placed[one.who])
 			case 4:
 				q.begin(one)
+			case 5:
+				q.leave(one)
+				q.leave(one)
 			default:
-				q.leave(one)
-				q.leave(one)
+				q.pass(time.Duration(rapid.IntRange(1, 12).Draw(t, "seconds")) * time.Second)
 			}
 			q.check()
 		}
@@ -203,55 +230,110 @@ func TestLine(t *testing.T) {
 // TestLineInWords: who came first is first, whoever looks first; one that has begun is not held back, and
 // the others see that it is there.
 func TestLineInWords(t *testing.T) {
-	l := newLine(2, 2)
+	l, now := newLine(2, 2), time.Unix(100, 0)
 	a, b, c, d := inLine("a", "west", 1), inLine("b", "west", 2), inLine("c", "west", 3), inLine("d", "west", 3)
 	for _, begun := range []ticket{a, b} {
-		if stands, called := l.ask(begun, true); stands.nth != 0 || called != nil {
+		if stands, called := l.ask(begun, true, now); stands.nth != 0 || called != nil {
 			t.Fatalf("%s stands at %+v and calls %v", begun.who, stands, called)
 		}
 	}
-	if stands, _ := l.ask(d, true); stands != (spot{nth: 1, waiting: 1, active: 2, most: 2}) {
+	if stands, _ := l.ask(d, true, now); stands != (spot{nth: 1, waiting: 1, active: 2, most: 2}) {
 		t.Errorf("d stands at %+v", stands)
 	}
-	if stands, _ := l.ask(c, true); stands != (spot{nth: 1, waiting: 2, active: 2, most: 2}) {
+	if stands, _ := l.ask(c, true, now); stands != (spot{nth: 1, waiting: 2, active: 2, most: 2}) {
 		t.Errorf("c stands at %+v", stands)
 	}
-	if called := l.begun(inLine("e", "west", 9)); called != nil {
+	if called := l.begun(inLine("e", "west", 9), now); called != nil {
 		t.Errorf("one that had begun calls %v", called)
 	}
-	if stands, _ := l.ask(d, true); stands != (spot{nth: 2, waiting: 2, active: 3, most: 2}) {
+	if stands, _ := l.ask(d, true, now); stands != (spot{nth: 2, waiting: 2, active: 3, most: 2}) {
 		t.Errorf("d stands at %+v", stands)
 	}
-	if called := l.leave(a.who); called != nil {
+	if called := l.leave(a.who, now); called != nil {
 		t.Errorf("with two left, %v are called", called)
 	}
-	if diff := cmp.Diff(calls{c.who}, l.leave(b.who)); diff != "" {
+	if diff := cmp.Diff(calls{c.who}, l.leave(b.who, now)); diff != "" {
 		t.Errorf("called (-want +got):\n%s", diff)
 	}
-	if called := l.leave(b.who); called != nil {
+	if called := l.leave(b.who, now); called != nil {
 		t.Errorf("leaving twice calls %v", called)
 	}
-	if diff := cmp.Diff(calls{d.who}, l.leave(c.who)); diff != "" {
+	if diff := cmp.Diff(calls{d.who}, l.leave(c.who, now)); diff != "" {
 		t.Errorf("called when who was called goes (-want +got):\n%s", diff)
+	}
+}
+
+// TestLineStarts: of those that may be active a few start at once, of one namespace half as many where it
+// may have half of the places; one that has begun, is gone or takes long makes room, and who waits says why.
+func TestLineStarts(t *testing.T) {
+	l, now := newLine(40, 20), time.Unix(100, 0)
+	var all []ticket
+	for i := range 20 {
+		one := inLine(strconv.Itoa(i), "west", i)
+		one.who.Namespace = []string{"bank", "shop"}[i/10]
+		all = append(all, one)
+		l.ask(one, true, now)
+	}
+	starting := func() (in []string) {
+		for _, each := range all {
+			if p := l.places[each.who]; p != nil && p.active {
+				in = append(in, each.who.Name)
+			}
+		}
+		return in
+	}
+	if diff := cmp.Diff([]string{"0", "1", "2", "3", "10", "11", "12", "13"}, starting()); diff != "" {
+		t.Fatalf("let in (-want +got):\n%s", diff)
+	}
+	stands, _ := l.ask(all[4], true, now)
+	if want := "first of 12 in line for cluster west: 4 Migrations of namespace bank to it are starting, at most 4 at once"; stands.hold("west").Message != want {
+		t.Errorf("got %q, want %q", stands.hold("west").Message, want)
+	}
+	if called := l.begun(all[0], now); !slices.Equal(called, calls{all[4].who}) {
+		t.Errorf("when one has begun, %v are called", called)
+	}
+	if called := l.begun(all[0], now); called != nil {
+		t.Errorf("when it goes on, %v are called", called)
+	}
+	l.ask(all[4], true, now)
+	l.leave(all[1].who, now)
+	stands, _ = l.ask(all[14], true, now)
+	if want := "sixth of 11 in line for cluster west: 4 Migrations of namespace shop to it are starting, at most 4 at once"; stands.hold("west").Message != want {
+		t.Errorf("got %q, want %q", stands.hold("west").Message, want)
+	}
+	if called := l.leave(all[10].who, now); !slices.Equal(called, calls{all[14].who}) {
+		t.Errorf("when one is gone, %v are called", called)
+	}
+	now = now.Add(startingAtMost)
+	stands, called := l.ask(all[19], true, now)
+	if stands != (spot{nth: 11, waiting: 11, active: 8, most: 8, starting: true}) {
+		t.Errorf("after %s it stands at %+v", startingAtMost, stands)
+	}
+	var names []string
+	for _, who := range called {
+		names = append(names, who.Name)
+	}
+	if diff := cmp.Diff([]string{"6", "7", "8", "15", "16", "17"}, names); diff != "" { // 5 and 14 were called before
+		t.Errorf("called (-want +got):\n%s", diff)
 	}
 }
 
 // TestLineAnew: who leads elsewhere, or was made anew under its name, has a place there only.
 func TestLineAnew(t *testing.T) {
-	l := newLine(1, 1)
+	l, now := newLine(1, 1), time.Unix(100, 0)
 	first, waits := inLine("a", "west", 1), inLine("b", "west", 2)
-	l.ask(first, true)
-	l.ask(waits, true)
+	l.ask(first, true, now)
+	l.ask(waits, true, now)
 	moved := first
 	moved.destination = "north"
-	if _, called := l.ask(moved, true); !slices.Equal(called, calls{waits.who}) {
+	if _, called := l.ask(moved, true, now); !slices.Equal(called, calls{waits.who}) {
 		t.Errorf("when a leads elsewhere, %v are called", called)
 	}
-	l.ask(waits, true)
+	l.ask(waits, true, now)
 	anew := waits
 	anew.uid, anew.created = "another", time.Unix(9, 0)
-	l.ask(inLine("c", "west", 3), true)
-	if stands, called := l.ask(anew, true); stands.nth != 2 || !slices.Equal(called, calls{requestOf("shop", "c")}) {
+	l.ask(inLine("c", "west", 3), true, now)
+	if stands, called := l.ask(anew, true, now); stands.nth != 2 || !slices.Equal(called, calls{requestOf("shop", "c")}) {
 		t.Errorf("made anew it stands at %+v, and %v are called", stands, called)
 	}
 	changed := anew
@@ -265,11 +347,11 @@ func TestLineAnew(t *testing.T) {
 	if destination, active, found := l.known(anew); destination != "west" || active || !found {
 		t.Errorf("it leads to %q: %t, %t", destination, active, found)
 	}
-	l.ask(changed, true)
+	l.ask(changed, true, now)
 	if _, active, found := l.known(changed); active || !found {
 		t.Errorf("changed, it is not known: %t", found)
 	}
-	l.begun(changed)
+	l.begun(changed, now)
 	if _, active, _ := l.known(changed); !active {
 		t.Error("begun, it is not active")
 	}
@@ -278,21 +360,21 @@ func TestLineAnew(t *testing.T) {
 // TestLineCallsAgain: who was called, and came too late because one that had begun was there first, is called
 // again; so is who waits where one that has begun leads no more.
 func TestLineCallsAgain(t *testing.T) {
-	l := newLine(1, 1)
+	l, now := newLine(1, 1), time.Unix(100, 0)
 	first, waits, goesOn := inLine("a", "west", 1), inLine("b", "west", 2), inLine("c", "west", 3)
-	l.ask(first, true)
-	l.ask(waits, true)
-	if called := l.leave(first.who); !slices.Equal(called, calls{waits.who}) {
+	l.ask(first, true, now)
+	l.ask(waits, true, now)
+	if called := l.leave(first.who, now); !slices.Equal(called, calls{waits.who}) {
 		t.Fatalf("%v are called", called)
 	}
-	if called := l.begun(goesOn); called != nil {
+	if called := l.begun(goesOn, now); called != nil {
 		t.Errorf("with no place left, %v are called", called)
 	}
-	if stands, _ := l.ask(waits, true); stands.nth != 1 {
+	if stands, _ := l.ask(waits, true, now); stands.nth != 1 {
 		t.Errorf("it came too late, and stands at %+v", stands)
 	}
 	goesOn.destination = "north"
-	if called := l.begun(goesOn); !slices.Equal(called, calls{waits.who}) {
+	if called := l.begun(goesOn, now); !slices.Equal(called, calls{waits.who}) {
 		t.Errorf("%v are called", called)
 	}
 }
@@ -300,9 +382,9 @@ func TestLineCallsAgain(t *testing.T) {
 // TestLineTells: who waits says where it stands every now and then, and not more often.
 func TestLineTells(t *testing.T) {
 	l, now := newLine(1, 1), time.Unix(100, 0)
-	l.ask(inLine("a", "west", 1), true)
+	l.ask(inLine("a", "west", 1), true, now)
 	b := inLine("b", "west", 2)
-	l.ask(b, true)
+	l.ask(b, true, now)
 	for _, step := range []struct {
 		after time.Duration
 		want  time.Duration
@@ -316,7 +398,7 @@ func TestLineTells(t *testing.T) {
 		t.Errorf("who is not in line waits for %s", left)
 	}
 	for i := range 98 {
-		l.ask(inLine(fmt.Sprintf("c%d", i), "west", 3+i), true)
+		l.ask(inLine(fmt.Sprintf("c%d", i), "west", 3+i), true, now)
 	}
 	now = now.Add(time.Hour)
 	l.tell(b.who, now)
@@ -339,33 +421,33 @@ func TestNth(t *testing.T) {
 // TestShare: a namespace that has its share leaves the places that are left to the others, and those of it
 // that wait are told why.
 func TestShare(t *testing.T) {
-	l := newLine(3, 2)
+	l, now := newLine(3, 2), time.Unix(100, 0)
 	at := func(namespace, name string, second int) ticket {
 		t := inLine(name, "west", second)
 		t.who.Namespace = namespace
 		return t
 	}
 	for _, first := range []ticket{at("bank", "a", 1), at("bank", "b", 2)} {
-		if stands, _ := l.ask(first, true); stands.nth != 0 {
+		if stands, _ := l.ask(first, true, now); stands.nth != 0 {
 			t.Fatalf("%s stands at %+v", first.who, stands)
 		}
 	}
 	third, other := at("bank", "c", 3), at("shop", "d", 4)
-	stands, _ := l.ask(third, true)
+	stands, _ := l.ask(third, true, now)
 	if want := "first of 1 in line for cluster west: 2 Migrations of namespace bank to it are active, at most 2 at once"; stands.hold("west").Message != want {
 		t.Errorf("got %q, want %q", stands.hold("west").Message, want)
 	}
-	if stands, _ := l.ask(other, true); stands.nth != 0 {
+	if stands, _ := l.ask(other, true, now); stands.nth != 0 {
 		t.Errorf("another namespace stands at %+v", stands)
 	}
-	stands, _ = l.ask(third, true)
+	stands, _ = l.ask(third, true, now)
 	if want := "first of 1 in line for cluster west: 3 Migrations to it are active, at most 3 at once"; stands.hold("west").Message != want {
 		t.Errorf("got %q, want %q", stands.hold("west").Message, want)
 	}
-	if called := l.leave(other.who); called != nil {
+	if called := l.leave(other.who, now); called != nil {
 		t.Errorf("with a share taken, %v are called", called)
 	}
-	if called := l.leave(requestOf("bank", "a")); !slices.Equal(called, calls{third.who}) {
+	if called := l.leave(requestOf("bank", "a"), now); !slices.Equal(called, calls{third.who}) {
 		t.Errorf("%v are called", called)
 	}
 }

@@ -15,6 +15,8 @@ type spot struct {
 	// its share.
 	active, most int
 	namespace    string
+	// starting says that those are active which start.
+	starting bool
 }
 
 // remedyQueued is for who would not wait in line.
@@ -37,7 +39,11 @@ func (s spot) there() string {
 	if s.namespace != "" {
 		what += " of namespace " + s.namespace
 	}
-	return fmt.Sprintf("%d %s to it %s active", s.active, what, is)
+	does := "active"
+	if s.starting {
+		does = "starting"
+	}
+	return fmt.Sprintf("%d %s to it %s %s", s.active, what, is, does)
 }
 
 // nth is an ordinal number in words.

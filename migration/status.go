@@ -3,6 +3,7 @@ package migration
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 	"unicode/utf8"
@@ -11,7 +12,9 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/sliceshift/sliceshift/migration/pass"
 	"github.com/sliceshift/sliceshift/migration/plan"
+	"github.com/sliceshift/sliceshift/migration/planner"
 	"github.com/sliceshift/sliceshift/migration/schedule"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
@@ -20,7 +23,7 @@ import (
 func applyRecord(m *api.Migration, record plan.Record) {
 	m.Status.Hooks, m.Status.HookTurns = record.Hooks, record.HookTurns
 	m.Status.Baseline, m.Status.Fence, m.Status.Handoff, m.Status.Pace = record.Baseline, record.Fence, record.Handoff, record.Pace
-	m.Status.PausedWriters = record.Writers
+	m.Status.Ahead, m.Status.PausedWriters, m.Status.TurnedBack = record.Ahead, record.Writers, record.TurnedBack
 	if record.Baseline == nil {
 		m.Status.Conditions, m.Status.Source, m.Status.Destination = nil, nil, nil
 	}
@@ -140,14 +143,47 @@ func renderStalled(m *api.Migration, decision plan.Decision) {
 		}
 		return
 	}
-	message := hold.Message
-	if hold.Remedy != "" { // which is what must not be cut
-		message = fitting(message, longestMessage/2) + ". To mend it: " + hold.Remedy
-	}
+	message := mended(hold.Message, hold.Remedy)
 	condition(m, api.ConditionStalled, metav1.ConditionTrue, hold.Reason, message)
 	if m.Status.Baseline == nil {
 		condition(m, api.ConditionAccepted, metav1.ConditionFalse, hold.Reason, message)
 	}
+}
+
+// mended is a message with its remedy, which is what must not be cut.
+func mended(message, remedy string) string {
+	if remedy == "" {
+		return message
+	}
+	return fitting(message, longestMessage/2) + ". To mend it: " + remedy
+}
+
+// renderAhead tells which copies for later turns are refused, and by what. Whoever has tried none yet leaves what was
+// told before.
+func renderAhead(m *api.Migration, refused map[int32]heldCopy, decision plan.Decision) {
+	switch {
+	case refused == nil && decision.Done == "":
+		return
+	case len(refused) == 0 || decision.Done != "":
+		meta.RemoveStatusCondition(&m.Status.Conditions, api.ConditionAheadHeld)
+		return
+	}
+	ordinals := slices.Sorted(maps.Keys(refused))
+	hold, others := refused[ordinals[0]].hold, ""
+	if more := len(ordinals) - 1; more > 0 {
+		others = fmt.Sprintf(", and %d more", more)
+	}
+	message := fmt.Sprintf("ordinal %d%s, to be copied before its turn: %s. It is tried again every %s, and nothing that is under way waits for it; at its turn the move stalls with that",
+		ordinals[0], others, fitting(hold.Message, longestMessage/4), pass.RequeueRefused)
+	condition(m, api.ConditionAheadHeld, metav1.ConditionTrue, hold.Reason, mended(message, hold.Remedy))
+}
+
+// heldAhead is why copies for later turns are refused, as the status tells; empty: none is.
+func heldAhead(m *api.Migration) string {
+	if c := meta.FindStatusCondition(m.Status.Conditions, api.ConditionAheadHeld); c != nil {
+		return c.Reason
+	}
+	return ""
 }
 
 func renderProgress(m *api.Migration, s plan.Snapshot, decision plan.Decision) {
@@ -169,12 +205,12 @@ func renderProgress(m *api.Migration, s plan.Snapshot, decision plan.Decision) {
 }
 
 func renderSlices(m *api.Migration, s plan.Snapshot) {
-	if s.Source.Reach != plan.Seen || s.Destination.Reach != plan.Seen || plan.StartedByHand(s) != "" {
+	if s.Source.Reach != plan.Seen || s.Destination.Reach != plan.Seen || planner.StartedByHand(s) != "" {
 		return // what a lost destination had is known from here only
 	}
 	destination := s.Destination
 	if base := m.Status.Baseline; base != nil {
-		has := plan.DestinationSlice(s)
+		has := planner.DestinationSlice(s)
 		m.Status.Moved, m.Status.Total = Progress(s, *base)
 		destination.Set.Start, destination.Set.Replicas = has.Start, has.Replicas
 	}
@@ -187,7 +223,7 @@ func renderSchedule(m *api.Migration, s plan.Snapshot) {
 		return // nothing was looked at
 	}
 	m.Status.Schedule = nil
-	timing, asked := plan.TimingOf(s)
+	timing, asked := planner.TimingOf(s)
 	if !asked {
 		return
 	}
@@ -212,7 +248,7 @@ func renderGates(m *api.Migration, s plan.Snapshot) {
 		return
 	}
 	var all []api.GateStatus
-	for _, reply := range plan.Replies(s) {
+	for _, reply := range planner.Replies(s) {
 		next := api.GateStatus{
 			Name: reply.Question.Gate, At: reply.Point, State: reply.State, Reason: reply.Reason, Message: shorten(reply.Message, longestAnswer),
 			Holds: reply.Holds, LastTransitionTime: metav1.NewTime(s.Now),
@@ -236,7 +272,7 @@ func renderGates(m *api.Migration, s plan.Snapshot) {
 // Progress is how many ordinals this migration has moved, and how many it is to move: without
 // those that the destination had before. A recovery takes those back as well.
 func Progress(s plan.Snapshot, base api.Baseline) (moved, total int32) {
-	moved, total = plan.DestinationSlice(s).Replicas, base.Replicas
+	moved, total = planner.DestinationSlice(s).Replicas, base.Replicas
 	if !s.Destination.Lost {
 		moved, total = moved-base.DestinationReplicas, plan.Total(s.Spec, total-base.DestinationReplicas)
 	}
@@ -268,6 +304,9 @@ func changed(before, after *api.Migration) bool {
 	a, b := before.Status.DeepCopy(), after.Status.DeepCopy()
 	for _, status := range []*api.MigrationStatus{a, b} {
 		slices.SortFunc(status.Conditions, func(x, y metav1.Condition) int { return len(x.Type) - len(y.Type) })
+		if status.Handoff != nil {
+			status.Handoff.FewestAvailable = nil // kept in memory until something else is written
+		}
 	}
 	return !equality.Semantic.DeepEqual(a, b)
 }

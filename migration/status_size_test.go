@@ -13,6 +13,7 @@ import (
 	"github.com/sliceshift/sliceshift/migration/internal/pdbtest"
 	"github.com/sliceshift/sliceshift/migration/internal/plantest"
 	"github.com/sliceshift/sliceshift/migration/plan"
+	"github.com/sliceshift/sliceshift/migration/planner"
 	"github.com/sliceshift/sliceshift/migration/simulate"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
@@ -34,7 +35,7 @@ func begun(t *testing.T, n int32) plan.Snapshot {
 	t.Helper()
 	w := simulate.NewWorld(plantest.Scenario{Replicas: n, Templates: []string{"data"}, Budget: pdbtest.MaxUnavailable(1), Prepared: true}.Build())
 	for w.State.Record.Handoff == nil {
-		decision := plan.Plan(w.State)
+		decision := planner.Plan(w.State)
 		switch {
 		case decision.Record != nil:
 			w.State.Record, w.State.Engaged = *decision.Record, decision.Record.Fence != nil
@@ -100,7 +101,7 @@ func TestStatusOfThousands(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := tc.s.Clone()
 			tc.change(&s)
-			decision := plan.Plan(s)
+			decision := planner.Plan(s)
 			if decision.Hold == nil || decision.Hold.Reason != tc.reason {
 				t.Fatalf("%+v, want %s", decision.Hold, tc.reason)
 			}
@@ -135,6 +136,7 @@ func TestStatusIsBounded(t *testing.T) {
 			for _, kind := range []string{api.ConditionAccepted, api.ConditionCompleted} {
 				condition(m, kind, metav1.ConditionFalse, api.ReasonForeignScale, long)
 			}
+			renderAhead(m, map[int32]heldCopy{1: {hold: plan.Hold{Reason: api.ReasonForeignScale, Message: long, Remedy: remedy}}}, plan.Decision{})
 			hold := &plan.Hold{Reason: api.ReasonForeignScale, Message: long, Remedy: remedy, Stalled: true}
 			render(m, plan.Snapshot{}, plan.Decision{Hold: hold})
 			warning := plan.Finding{Check: long, Reason: long, Object: long, Message: long, Remedy: long, Warning: true}
@@ -146,6 +148,9 @@ func TestStatusIsBounded(t *testing.T) {
 				if name != "no text" && !utf8.ValidString(c.Message) {
 					t.Errorf("%s is cut within a letter", c.Type)
 				}
+			}
+			if got := said(m, api.ConditionAheadHeld); !strings.HasSuffix(got, ". To mend it: "+remedy) {
+				t.Errorf("it is not said how to mend what is held ahead: %.80q", got)
 			}
 			if got := said(m, api.ConditionStalled); !strings.HasSuffix(got, ". To mend it: "+remedy) || len(got) < longestMessage/12 {
 				t.Errorf("it is not said how to mend it, or little of what is amiss: %d bytes, %.80q", len(got), got)

@@ -13,6 +13,7 @@ import (
 	"github.com/sliceshift/sliceshift/migration/internal/plantest"
 	"github.com/sliceshift/sliceshift/migration/observe"
 	"github.com/sliceshift/sliceshift/migration/plan"
+	"github.com/sliceshift/sliceshift/migration/planner"
 	"github.com/sliceshift/sliceshift/migration/schedule"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/pdb"
@@ -30,7 +31,7 @@ func said(m *api.Migration, kind string) string {
 // TestRecordIsWritten: what must not be forgotten is in the status, and a record that begins anew
 // takes with it what was told of the former one.
 func TestRecordIsWritten(t *testing.T) {
-	record := plan.Record{Baseline: &api.Baseline{Replicas: 3}, Fence: &api.Fence{Epoch: 2}, Handoff: &api.Handoff{Ordinal: 1}, Pace: &api.Pace{LongestSeconds: 9}, Writers: []api.PausedWriter{{Done: true}}, Accepted: true, Completed: api.ReasonMoved}
+	record := plan.Record{Baseline: &api.Baseline{Replicas: 3}, Fence: &api.Fence{Epoch: 2}, Handoff: &api.Handoff{Ordinal: 1}, Pace: &api.Pace{LongestSeconds: 9}, Writers: []api.PausedWriter{{Done: true}}, Hooks: []api.HookRun{{Name: "tell"}}, HookTurns: 3, Accepted: true, Completed: api.ReasonMoved}
 	m := &api.Migration{}
 	applyRecord(m, record)
 	if diff := cmp.Diff(record, observe.RecordOf(m)); diff != "" {
@@ -51,6 +52,7 @@ func TestRecordIsWritten(t *testing.T) {
 // TestScheduleIsShown: the status says when the next handoff may begin and how many ordinals are left, and nothing
 // where no schedule decides.
 func TestScheduleIsShown(t *testing.T) {
+	const minute = time.Minute
 	s := plantest.Scenario{Replicas: 3}.Build()
 	nightly := &api.ScheduleSpec{Windows: []api.Window{{From: "22:00", Duration: metav1.Duration{Duration: time.Hour}}}}
 	time := func(day, hour int) *metav1.Time {
@@ -68,6 +70,7 @@ func TestScheduleIsShown(t *testing.T) {
 		"never":     {&api.ScheduleSpec{NotAfter: time(1, 0)}, api.ModeRun, &api.ScheduleStatus{HandoffSeconds: 60, Left: 3}},
 		"paused":    {nightly, api.ModePause, nil},
 		"back":      {nightly, api.ModeRollback, nil},
+		"too late":  {&api.ScheduleSpec{Windows: []api.Window{{From: "23:00", Duration: metav1.Duration{Duration: 90 * minute}}}, ExpectedHandoffSeconds: new(int32(3600))}, api.ModeRun, &api.ScheduleStatus{OpensTime: time(1, 23), ClosesTime: new(metav1.NewTime(time(2, 0).Add(30 * minute))), HandoffSeconds: 3600, Left: 3}},
 		"too short": {&api.ScheduleSpec{Windows: nightly.Windows, ExpectedHandoffSeconds: new(int32(7200))}, api.ModeRun, &api.ScheduleStatus{HandoffSeconds: 7200, Left: 3}},
 	} {
 		m := &api.Migration{}
@@ -77,6 +80,12 @@ func TestScheduleIsShown(t *testing.T) {
 		if diff := cmp.Diff(tc.want, m.Status.Schedule, cmp.Comparer(func(a, b metav1.Time) bool { return a.Time.Equal(b.Time) })); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
+	}
+	m := &api.Migration{}
+	m.Status.Schedule = &api.ScheduleStatus{Left: 99}
+	render(m, plan.Snapshot{}, plan.Decision{Hold: &plan.Hold{Reason: api.ReasonClusterUnreachable, Stalled: true}})
+	if m.Status.Schedule == nil || m.Status.Schedule.Left != 99 {
+		t.Errorf("nothing was looked at: %+v", m.Status.Schedule)
 	}
 }
 
@@ -130,6 +139,7 @@ func TestConditions(t *testing.T) {
 		"it recovers":    {api.ModeRecover, true, plan.Decision{}, "True|RollingBack|", "False|Ready|", "", ""},
 		"it waits":       {"", true, plan.Decision{Hold: waits}, "True|PodNotReady|waiting", "False|Ready|", "", ""},
 		"it is paused":   {"", true, plan.Decision{Hold: &plan.Hold{Reason: api.ReasonPaused, Message: "p"}}, "False|Paused|p", "False|Ready|", "", ""},
+		"it is not time": {"", true, plan.Decision{Hold: &plan.Hold{Reason: api.ReasonOutsideWindow, Message: "o"}}, "False|OutsideWindow|o", "False|Ready|", "", ""},
 		"it is queued":   {"", false, plan.Decision{Hold: &plan.Hold{Reason: api.ReasonQueued, Message: "q", Remedy: "r"}}, "True|Queued|q", "False|Ready|", "", ""},
 		"it stalls":      {"", true, plan.Decision{Hold: stalls}, "False|ForeignScale|somebody writes", "True|ForeignScale|somebody writes. To mend it: stop it", "", ""},
 		"without remedy": {"", true, plan.Decision{Hold: bare}, "False|ForeignScale|somebody writes", "True|ForeignScale|somebody writes", "", ""},
@@ -286,11 +296,11 @@ func TestChanged(t *testing.T) {
 // answer that changes nothing.
 func TestRenderGates(t *testing.T) {
 	s := unmoved(db(api.GateBeforeStop), api.HealthGate{Name: "lag", At: []api.GatePoint{api.GateBeforeStop}, DryRun: true})
-	question := plan.Replies(s)[0].Question
+	question := planner.Replies(s)[0].Question
 	answers := plan.Answers{Question: question}.Heard(api.ReasonGateFailed, "7 is not less than 5", s.Now)
 	s.Gates[0].Answers = []plan.Answers{answers}
 	m := &api.Migration{}
-	renderGates(m, s)
+	render(m, s, plan.Decision{})
 	at := metav1.NewTime(s.Now)
 	want := []api.GateStatus{
 		{Name: "db", At: api.GateBeforeStop, Ordinal: new(int32(2)), State: api.GatePending, Reason: api.ReasonGateFailed, Message: "7 is not less than 5", Holds: true, LastTransitionTime: at},
@@ -301,27 +311,48 @@ func TestRenderGates(t *testing.T) {
 	}
 	s.Now = s.Now.Add(time.Minute)
 	s.Gates[0].Answers[0].Message = "8 is not less than 5"
-	renderGates(m, s)
+	render(m, s, plan.Decision{})
 	if diff := cmp.Diff(want, m.Status.Gates); diff != "" {
 		t.Error(diff)
 	}
 	for range 3 {
 		s.Gates[0].Answers[0] = s.Gates[0].Answers[0].Heard(api.ReasonGateFailed, "9 is not less than 5", s.Now)
 	}
-	renderGates(m, s)
+	render(m, s, plan.Decision{})
 	if got := m.Status.Gates[0]; got.State != api.GateFailed || !got.LastTransitionTime.Time.Equal(s.Now) {
 		t.Errorf("%+v", got)
 	}
-	unread := s
-	unread.Source.Reach = plan.Unreachable
-	renderGates(m, unread)
-	if len(m.Status.Gates) != 2 {
-		t.Error("what was not seen is forgotten")
+	for _, name := range plan.SideNames {
+		unread := s.Clone()
+		unread.Side(name).Reach = plan.Unreachable
+		render(m, unread, plan.Decision{})
+		if len(m.Status.Gates) != 2 {
+			t.Errorf("what was not seen is forgotten, for want of the %s", name)
+		}
 	}
 	s.Record.Completed = api.ReasonMoved
-	renderGates(m, s)
+	render(m, s, plan.Decision{})
 	if m.Status.Gates != nil {
 		t.Errorf("%+v", m.Status.Gates)
+	}
+}
+
+// TestGatesOfEachOrdinal: what a gate says of one ordinal is not taken for what it says of the next, nor for what it says
+// of the whole application.
+func TestGatesOfEachOrdinal(t *testing.T) {
+	s := unmoved(db(api.GateBeforeStop, api.GateAtEnd))
+	m := &api.Migration{}
+	other := api.GateStatus{Name: "db", At: api.GateBeforeStop, Ordinal: new(int32(1)), State: api.GatePending, Message: "of another ordinal", LastTransitionTime: metav1.NewTime(s.Now.Add(-time.Hour))}
+	m.Status.Gates = []api.GateStatus{other}
+	render(m, s, plan.Decision{})
+	if got := m.Status.Gates; len(got) != 1 || *got[0].Ordinal != 2 || !got[0].LastTransitionTime.Time.Equal(s.Now) || got[0].Message == other.Message {
+		t.Errorf("of ordinal 2: %+v", got)
+	}
+	s.Source.Set.Replicas, s.Source.Pods = 0, nil
+	s.Destination.Set.Replicas = 3
+	render(m, s, plan.Decision{})
+	if got := m.Status.Gates; len(got) != 1 || got[0].At != api.GateAtEnd || got[0].Ordinal != nil {
+		t.Errorf("at the end: %+v", got)
 	}
 }
 
@@ -359,5 +390,39 @@ func TestWarnings(t *testing.T) {
 	warning.Message = "short"
 	if renderWarnings(m, plan.Decision{Findings: slices.Repeat([]plan.Finding{warning}, 100)}); len(m.Status.Warnings) != mostWarnings {
 		t.Errorf("%d short warnings", len(m.Status.Warnings))
+	}
+}
+
+// TestWarningsFit: the names of a warning are cut to what there is room for, and so many warnings are told as have room
+// together, to the byte.
+func TestWarningsFit(t *testing.T) {
+	of := func(n int) string { return strings.Repeat("x", n) }
+	fill := func(left int) []plan.Finding { // 3 x 1000 bytes, and what is left of the room
+		each := plan.Finding{Check: of(100), Reason: of(150), Object: of(250), Message: of(200), Remedy: of(300), Warning: true}
+		last := each
+		last.Check, last.Reason, last.Object, last.Message, last.Remedy = of(100), of(150), of(250), of(200), of(left-700)
+		return []plan.Finding{each, each, each, last}
+	}
+	for bytes, want := range map[int]int{mostOfWarnings - 3000: 4, mostOfWarnings - 3000 + 1: 3} {
+		m := &api.Migration{}
+		if renderWarnings(m, plan.Decision{Findings: fill(bytes)}); len(m.Status.Warnings) != want {
+			t.Errorf("of %d bytes together %d are told, want %d", 3000+bytes, len(m.Status.Warnings), want)
+		}
+	}
+	m := &api.Migration{}
+	long := of(longestName + 1)
+	renderWarnings(m, plan.Decision{Findings: []plan.Finding{
+		{Check: long[1:], Reason: long[1:], Object: long[1:], Warning: true}, {Check: long, Reason: long, Object: long, Warning: true},
+	}})
+	whole, cutOff := m.Status.Warnings[0], m.Status.Warnings[1]
+	for _, text := range []string{whole.Check, whole.Reason, whole.Object} {
+		if text != long[1:] {
+			t.Errorf("a name that fits is cut to %d bytes", len(text))
+		}
+	}
+	for _, text := range []string{cutOff.Check, cutOff.Reason, cutOff.Object} {
+		if len(text) != longestName || !strings.HasSuffix(text, "…") {
+			t.Errorf("a name that does not fit has %d bytes", len(text))
+		}
 	}
 }

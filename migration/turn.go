@@ -108,7 +108,7 @@ func (r *Reconciler) turn(ctx context.Context, m *api.Migration) (*plan.Hold, er
 // stand asks for a place.
 func (r *Reconciler) stand(m *api.Migration, destination string) spot {
 	r.mu.Lock()
-	stands, called := r.line.ask(ticketOf(m, destination), !stalled(m))
+	stands, called := r.line.ask(ticketOf(m, destination), !stalled(m), time.Now())
 	r.mu.Unlock()
 	r.call(called)
 	return stands
@@ -137,9 +137,9 @@ func (r *Reconciler) settle(m *api.Migration, failed bool) {
 	r.mu.Lock()
 	switch destination := r.destination(m); {
 	case standsAside(m), destination == "", failed && m.Status.Baseline == nil:
-		called = r.line.leave(key)
+		called = r.line.leave(key, time.Now())
 	case m.Status.Baseline != nil:
-		called = r.line.begun(ticketOf(m, destination))
+		called = r.line.begun(ticketOf(m, destination), time.Now())
 	}
 	r.mu.Unlock()
 	r.call(called)
@@ -157,7 +157,7 @@ func (r *Reconciler) destination(m *api.Migration) string {
 // leave is for a Migration that is gone.
 func (r *Reconciler) leave(key types.NamespacedName) {
 	r.mu.Lock()
-	called := append(r.line.leave(key), r.ledger.leave(key)...)
+	called := append(r.line.leave(key, time.Now()), r.ledger.leave(key)...)
 	r.mu.Unlock()
 	r.call(called)
 }
@@ -192,7 +192,7 @@ func (r *Reconciler) seed(ctx context.Context) error {
 		_, to, err := r.Connector.keys(ctx, m)
 		if destination := destinationOf(to); err == nil && destination != "" {
 			r.mu.Lock()
-			r.line.begun(ticketOf(m, destination))
+			r.line.begun(ticketOf(m, destination), time.Now())
 			r.mu.Unlock()
 		}
 	}

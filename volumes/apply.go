@@ -59,18 +59,36 @@ func (Empty) Apply(ctx context.Context, c Carrier, action Action, pair Pair) (cl
 
 // WriteVolume does an action on a volume in its cluster: one that secures it, or points it elsewhere.
 func WriteVolume(ctx context.Context, c client.Client, action Action) (client.Object, error) {
-	if action.Verb == Secure {
+	switch action.Verb {
+	case Secure:
 		return patch(ctx, c, action, secured(action))
+	case Loosen:
+		return patch(ctx, c, action, loosened(action))
+	default:
+		return patch(ctx, c, action, claimRef(action))
 	}
-	return patch(ctx, c, action, claimRef(action))
 }
 
 // RestorePolicy does Restore in the cluster of the volume.
 func RestorePolicy(ctx context.Context, c client.Client, action Action) (client.Object, error) {
-	return patch(ctx, c, action, change{
+	return patch(ctx, c, action, restored(action))
+}
+
+// restored sets the policy back, and takes the marks of the migration off.
+func restored(action Action) change {
+	return change{
 		annotations: map[string]any{api.OriginalReclaimPolicyAnnotationKey: nil, api.FenceAnnotationKey: nil},
 		spec:        map[string]any{"persistentVolumeReclaimPolicy": action.Note.Policy},
-	})
+	}
+}
+
+// loosened does that, and points the volume at its claim in the same update: the reclaimer takes one that is reserved
+// for a claim without a uid for one that waits for it.
+func loosened(action Action) change {
+	back := restored(action)
+	back.annotations[boundByController] = nil
+	back.spec["claimRef"] = reference(action.Ref)
+	return back
 }
 
 // change is what a merge patch says of a volume.
@@ -88,7 +106,6 @@ func secured(action Action) change {
 // binder expects it: absent for a reservation. The mark by which the binder knows a
 // claimRef for its own goes: it would clear that one (pv_controller.go, unbindVolume).
 func claimRef(action Action) change {
-	ref := action.Ref
 	annotations := map[string]any{api.FenceAnnotationKey: action.Fence, boundByController: nil}
 	if action.Verb == Release {
 		annotations[api.ReleasedAnnotationKey] = action.Copy.Released
@@ -102,6 +119,10 @@ func claimRef(action Action) change {
 	if action.Verb == Point || action.Verb == TakeOver {
 		annotations[api.OriginalReclaimPolicyAnnotationKey] = action.Note.String()
 	}
+	return change{annotations: annotations, spec: map[string]any{"claimRef": reference(action.Ref)}}
+}
+
+func reference(ref Ref) map[string]any {
 	target := map[string]any{
 		"apiVersion": "v1", "kind": "PersistentVolumeClaim", "namespace": ref.Namespace, "name": ref.Name,
 		"uid": nil, "resourceVersion": nil,
@@ -109,7 +130,7 @@ func claimRef(action Action) change {
 	if ref.UID != "" {
 		target["uid"] = ref.UID
 	}
-	return change{annotations: annotations, spec: map[string]any{"claimRef": target}}
+	return target
 }
 
 // patch writes to the volume that was judged: another uid or resourceVersion is

@@ -136,6 +136,28 @@ func TestWritten(t *testing.T) {
 	}
 }
 
+// TestLoosened: a volume that was filled for nothing is its claim's again and has its own policy, by one update of what
+// was judged.
+func TestLoosened(t *testing.T) {
+	volume, _ := east()
+	volume.Annotations[api.FenceAnnotationKey] = "migration.1"
+	carrier := carrierOf(clustertest.Hooks{}, volume)
+	action := Action{
+		Verb: Loosen, Volume: "pv", Ref: Ref{Namespace: "east", Name: "in", UID: "in"}, UID: "east-pv", ResourceVersion: "1",
+		Note: Note{Policy: corev1.PersistentVolumeReclaimDelete, By: owner},
+	}
+	written, err := WriteVolume(t.Context(), carrier.Giver, action)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := ViewVolume(written.(*corev1.PersistentVolume), owner); got.ClaimRef != action.Ref || got.Policy != action.Note.Policy || got.Note != (Note{}) || got.Fence != "" {
+		t.Errorf("got %+v", got)
+	}
+	if _, err := WriteVolume(t.Context(), carrier.Giver, action); !apierrors.IsConflict(err) {
+		t.Errorf("what has changed since is written: %v", err)
+	}
+}
+
 // TestWritesThatFail: an error of either API server is told, and so is a verb that nobody knows.
 func TestWritesThatFail(t *testing.T) {
 	refused := errors.New("refused")

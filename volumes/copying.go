@@ -8,7 +8,8 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// Copying is what is known of a claim whose bytes are copied, besides the claims of both sides.
+// Copying is what is known of a claim of which a second volume is filled, by Copy or Snapshot, besides the claims
+// of both sides.
 type Copying struct {
 	// Now is when it is judged.
 	Now time.Time
@@ -21,10 +22,30 @@ type Copying struct {
 	// Incoming is the claim that the attempt's copy is made in, and Outgoing the one from which it is
 	// read once the ordinal has been stopped; its volume is the giver's.
 	Incoming, Outgoing Holding
-	// Receiver writes the copy, and Sender reads what is copied.
-	Receiver, Sender Mover
+	// Receiver writes the copy, and Sender reads what is copied, once the ordinal has been stopped. Warm reads it
+	// before, beside the ordinal's own pod.
+	Receiver, Sender, Warm Mover
+	// Base is what warm passes read instead of the ordinal's claim, where that was chosen.
+	Base Base
+	// Pod is the ordinal's own, at the pair's giver.
+	Pod CopyPod
+	// Early is true where it is not the ordinal's turn yet.
+	Early bool
+	// Returns is true where the move goes back: that waits for nobody's word.
+	Returns bool
+	// Down is true where the ordinal is to go back and is down where it is: its stop takes nothing any more.
+	Down bool
 	// Entrance is where the sender reaches the receiver.
 	Entrance Entrance
+	// Placeholder is for method Snapshot, and so is Snapshot.
+	Placeholder Mover
+	Snapshot    Snapshotting
+}
+
+// Base is a claim that was restored from a snapshot of the ordinal's, and that snapshot, while the ordinal runs.
+type Base struct {
+	Snapshot Snapshot
+	Claim    Claim
 }
 
 // CopyAsked is what a person wants of a copy.
@@ -35,6 +56,55 @@ type CopyAsked struct {
 	Size, Needed int64
 	// Address is where the receiver is reached from the giver's side; empty: as its Service says.
 	Address string
+	// Warm says whether passes are made while the ordinal runs; empty is Auto.
+	Warm api.CopyWarmMode
+	// Budget is for how long the ordinal may be down by what is projected; 0 is DefaultDowntimeBudget.
+	Budget time.Duration
+	// Limit is for how long the ordinal may be copied while it is down; 0: for as long as it takes.
+	Limit time.Duration
+	// Prefetch is how many turns before its own an ordinal is copied.
+	Prefetch int32
+	// Cutover says whether it is stopped when that fits; empty is Automatic. CutoverAt is the time for At.
+	Cutover   api.CopyCutover
+	CutoverAt time.Time
+}
+
+// DefaultDowntimeBudget is for how long an ordinal may be down where nobody has said.
+const DefaultDowntimeBudget = 30 * time.Second
+
+// CopyPod is what of the ordinal's own pod decides whether somebody may read beside it.
+type CopyPod struct {
+	// Name is the pod's.
+	Name                      string
+	Found, Ready, Terminating bool
+	// Node is where it runs; empty: nowhere yet.
+	Node string
+	// Trouble is what keeps it from becoming Ready, when it says so.
+	Trouble string
+}
+
+// Runs says whether it has its volumes mounted, and keeps them.
+func (p CopyPod) Runs() bool { return p.Found && !p.Terminating && p.Node != "" }
+
+// Amiss is why nobody may read beside it, for people; empty: somebody may.
+func (p CopyPod) Amiss() string {
+	why := ""
+	switch {
+	case !p.Found:
+		return "it does not exist"
+	case p.Terminating:
+		return "it is Terminating"
+	case p.Node == "":
+		why = "it is on no node yet"
+	case !p.Ready:
+		why = "it is not"
+	default:
+		return ""
+	}
+	if p.Trouble != "" {
+		why += ", " + p.Trouble
+	}
+	return why
 }
 
 // Role is what a mover does.
@@ -44,15 +114,23 @@ type Role string
 const (
 	RoleReceiver Role = "receiver"
 	RoleSender   Role = "sender"
+	// RoleWarm reads while the ordinal runs.
+	RoleWarm Role = "warm"
 )
 
 // Mover is a pod that reads or writes a volume, for one pass.
 type Mover struct {
 	Found, Terminating bool
-	UID                types.UID
-	ResourceVersion    string
-	// Attempt and Pass are what it was made for.
+	// Foreign: a pod of that name which this migration has not made.
+	Foreign         bool
+	UID             types.UID
+	ResourceVersion string
+	// Attempt and Pass are what it was made for, and Warm says whether that is a pass while the ordinal runs.
 	Attempt, Pass int32
+	Warm          bool
+	// Node is where it runs; empty: nowhere yet. Made is when it was made.
+	Node string
+	Made time.Time
 	// Fence is the fence under which a migration wrote it last.
 	Fence string
 	// Key is the fingerprint of the key that it has made; empty: it has not said so yet.
@@ -66,6 +144,8 @@ type Mover struct {
 	Result MoverResult
 	// Trouble is why it does not start, or how it ended without a result.
 	Trouble string
+	// Broken: what keeps it from starting is not its volume, but its image, say.
+	Broken bool
 }
 
 // MoverResult is what a mover has found in its pass.
@@ -80,8 +160,11 @@ type MoverResult struct {
 	Torn bool
 	// Message is why it failed.
 	Message string
-	// Bytes and Files are what was read, and Seconds is how long it took.
-	Bytes, Files, Seconds int64
+	// Bytes and Files are what was read, Written is how many bytes of it were written anew, and Seconds is how
+	// long it took.
+	Bytes, Files, Written, Seconds int64
+	// ReadRate is how many bytes a second this side reads for a proof; 0: it was not measured.
+	ReadRate int64
 }
 
 // Entrance is the Service of a receiver.
@@ -104,6 +187,12 @@ const (
 	CreateOutgoing Verb = "CreateOutgoing"
 	// DeleteLost deletes a claim that has lost its volume to another one.
 	DeleteLost Verb = "DeleteLost"
+	// TakeBase takes a snapshot of the claim of an ordinal that runs, RestoreBase makes a claim of it, and DropBase and
+	// DropBaseSnapshot delete them.
+	TakeBase         Verb = "TakeBase"
+	RestoreBase      Verb = "RestoreBase"
+	DropBase         Verb = "DropBase"
+	DropBaseSnapshot Verb = "DropBaseSnapshot"
 	// CreateEntrance makes the Service of a receiver.
 	CreateEntrance Verb = "CreateEntrance"
 	// CreateMover makes the pod of a mover, MarkMover writes the fence on it, TellMover what its
@@ -118,10 +207,13 @@ const (
 type CopyAction struct {
 	// AtGiver is true when it is done in the giver's cluster.
 	AtGiver bool
-	// Role, Attempt and Pass are of the mover that is made or written, and Pod is its name.
+	// Role, Attempt and Pass are of the mover that is made or written, and Pod is its name. Warm: it is made for a
+	// pass while the ordinal runs, and, where it reads, for Node.
 	Role          Role
 	Attempt, Pass int32
 	Pod           string
+	Warm          bool
+	Node          string
 	// Peer is for TellMover, Address for CreateMover of a sender: where it reaches the receiver.
 	Peer, Address string
 	// Content has files compared that look alike: a pass before this one has found both sides different.
@@ -130,6 +222,10 @@ type CopyAction struct {
 	// of a release off.
 	Released, Seal string
 	Returned       bool
-	// Class is the storage class of a claim that is made.
+	// Class is the storage class of a claim that is made, and Size that of its volume in bytes; 0: as the other
+	// side has it, or as was asked for.
 	Class string
+	Size  int64
+	// Snapshot is for the verbs of method Snapshot.
+	Snapshot SnapshotAction
 }

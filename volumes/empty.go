@@ -97,6 +97,9 @@ func (Empty) unsaid(pair Pair) *Problem {
 // Confirm returns why the giver's volume may not be the one that its ordinal had when it was
 // stopped, or nil.
 func (e Empty) Confirm(pair Pair, disk string) *Problem {
+	if disk != "" && pair.Taker.Volume.Found && Disk(pair.Taker.Volume.Handle) == disk {
+		return e.swapped(pair) // it goes back to what it was stopped with, and has not run where it was made a new one
+	}
 	return cmp.Or(e.swapped(pair), Replaced(pair.Giver, disk))
 }
 

@@ -137,6 +137,38 @@ func TestEmptyKeepsBothPolicies(t *testing.T) {
 	}
 }
 
+// TestEmptyConfirm: an ordinal leaves the disk that it was stopped with, or goes back to it from a new one on which it has
+// never run.
+func TestEmptyConfirm(t *testing.T) {
+	back := func(p *Pair) { p.Giver, p.Taker = anew("east"), kept("west") }
+	for name, tc := range map[string]struct {
+		change func(*Pair)
+		disk   string
+		want   string
+	}{
+		"what it was stopped with":         {func(*Pair) {}, leaving().Giver.Volume.Handle, ""},
+		"nothing was recorded":             {func(*Pair) {}, "", ""},
+		"another disk":                     {func(*Pair) {}, "d/another", ReasonAnotherDisk},
+		"back before it was started":       {back, "d/kept", ""},
+		"it has its volume again":          {func(p *Pair) { back(p); p.Taker.Volume.ClaimRef = p.Taker.Ref }, "d/kept", ""},
+		"back from where it has run":       {back, "d/new", ""},
+		"to another one than it had":       {back, "d/another", ReasonAnotherDisk},
+		"what it had is gone":              {func(p *Pair) { back(p); p.Taker.Volume = Volume{} }, "d/kept", ReasonAnotherDisk},
+		"what it leaves was never secured": {func(p *Pair) { back(p); p.Giver.Claim.Ours = false }, "d/kept", ReasonAnotherDisk},
+	} {
+		pair := leaving()
+		tc.change(&pair)
+		disk := ""
+		if tc.disk != "" {
+			disk = Disk(tc.disk)
+		}
+		got := Empty{}.Confirm(pair, disk)
+		if (got == nil) != (tc.want == "") || got != nil && got.Reason != tc.want {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+}
+
 // TestEmptyCarried: an ordinal that has moved so is on the volume that was made for it, or will be.
 func TestEmptyCarried(t *testing.T) {
 	for name, tc := range map[string]struct {

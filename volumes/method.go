@@ -2,6 +2,7 @@ package volumes
 
 import (
 	"context"
+	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
@@ -35,6 +36,28 @@ type Method interface {
 	// Apply does one action: exactly one write, refused by the API server when the object has
 	// changed since pair was observed. It returns the object as it was written.
 	Apply(ctx context.Context, c Carrier, action Action, pair Pair) (client.Object, error)
+}
+
+// Ahead is a method that has work done while the ordinal runs, before anything is taken from it.
+type Ahead interface {
+	// Ahead does the next of it. It is asked before the budget is taken, and again until the ordinal is stopped;
+	// when it is done the ordinal may be stopped, and nothing is under way.
+	Ahead(pair Pair) Verdict
+	// Withdraw has what of it is under way end, waits for nothing, and keeps what it has come to. It is asked when
+	// the ordinal is not to be stopped now, and when it was.
+	Withdraw(pair Pair) Verdict
+}
+
+// Limited is a method that may take too long while an ordinal is down.
+type Limited interface {
+	// Overdue says whether the ordinal, which has been down for so long for its volumes, is to go back to what it had.
+	Overdue(pair Pair, down time.Duration) bool
+}
+
+// ClaimWarner is a method that a person should know something of before it is used for a claim.
+type ClaimWarner interface {
+	// WarnOf says what; nil: nothing.
+	WarnOf(pair Pair) *Problem
 }
 
 // Warner is a method that a person should know something of before it is used.

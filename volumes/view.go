@@ -1,6 +1,7 @@
 package volumes
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -16,7 +17,8 @@ func ViewClaim(claim *corev1.PersistentVolumeClaim, owner types.UID) Claim {
 	view := Claim{
 		Found: true, UID: claim.UID, ResourceVersion: claim.ResourceVersion, Phase: claim.Status.Phase,
 		Volume: claim.Spec.VolumeName, Terminating: claim.DeletionTimestamp != nil,
-		Ours: claim.Annotations[api.OwnerAnnotationKey] == string(owner),
+		Ours:    claim.Annotations[api.OwnerAnnotationKey] == string(owner),
+		OncePod: slices.Contains(claim.Spec.AccessModes, corev1.ReadWriteOncePod),
 	}
 	view.Fence, view.Calls = unmark(claim.Annotations[api.FenceAnnotationKey])
 	for _, reference := range claim.OwnerReferences {
@@ -48,8 +50,8 @@ func unmark(value string) (fence string, calls int) {
 // String is the value of the annotation: "Delete <UID>".
 func (n Note) String() string { return string(n.Policy) + " " + string(n.By) }
 
-// parseNote takes it apart. A value without a UID was written by no migration that is known.
-func parseNote(value string) Note {
+// ParseNote takes such a value apart. A value without a UID was written by no migration that is known.
+func ParseNote(value string) Note {
 	policy, by, _ := strings.Cut(value, " ")
 	return Note{Policy: corev1.PersistentVolumeReclaimPolicy(policy), By: types.UID(by)}
 }
@@ -64,7 +66,7 @@ func ViewVolume(volume *corev1.PersistentVolume, owner types.UID) Volume {
 		Found: true, Name: volume.Name, UID: volume.UID, ResourceVersion: volume.ResourceVersion,
 		Phase:  volume.Status.Phase,
 		Policy: volume.Spec.PersistentVolumeReclaimPolicy,
-		Note:   parseNote(volume.Annotations[api.OriginalReclaimPolicyAnnotationKey]),
+		Note:   ParseNote(volume.Annotations[api.OriginalReclaimPolicyAnnotationKey]),
 		Class:  volume.Spec.StorageClassName,
 		Handle: Handle(volume), Terminating: volume.DeletionTimestamp != nil,
 		Ours: volume.Annotations[api.OwnerAnnotationKey] == string(owner), Fence: volume.Annotations[api.FenceAnnotationKey],

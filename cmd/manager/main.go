@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
+	"github.com/sliceshift/sliceshift/cmd/manager/page"
 	"github.com/sliceshift/sliceshift/config"
 	"github.com/sliceshift/sliceshift/internal/clusters"
 	"github.com/sliceshift/sliceshift/internal/heap"
@@ -76,6 +77,9 @@ func run(args []string) error {
 	}
 	defer finish()
 	if err := setup(mgr, local, settings, recorder); err != nil {
+		return err
+	}
+	if err := page.Add(mgr, local, settings); err != nil {
 		return err
 	}
 	if settings.Slices.Enabled {
@@ -138,13 +142,15 @@ func metricsOptions(settings config.Config) metricsserver.Options {
 }
 
 func setup(mgr ctrl.Manager, local *rest.Config, settings config.Config, recorder traces.Recorder) error {
+	pool := clusters.NewPool(int64(settings.ClusterClient.Memory) << 20)
+	pool.Mapper = mgr.GetRESTMapper()
 	reconciler := &migration.Reconciler{
 		Client: client.WithFieldOwner(mgr.GetClient(), api.FieldManager),
 		Connector: &migration.Connector{
 			Secrets: mgr.GetAPIReader(), Local: local, DefaultServiceAccount: settings.DefaultServiceAccount,
 			QPS: settings.ClusterClient.Rate(), Burst: settings.ClusterClient.Burst, Timeout: settings.ClusterClient.Timeout,
 			KubeConfigs: kubeconfig.Options{AllowLocal: settings.ClusterClient.AllowLocalAddresses},
-			Pool:        clusters.NewPool(int64(settings.ClusterClient.Memory) << 20),
+			Pool:        pool,
 		},
 		Events:    mgr.GetEventRecorder("sliceshift"),
 		Holder:    holder(),

@@ -83,6 +83,11 @@ func TestCompletionOfThePlugin(t *testing.T) {
 	if diff := cmp.Diff(string(want), c.Stdout.String()); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
+	c = wholeConsole("completion", "bash", "--help")
+	c.Program = "kubectl migrate"
+	if c.Run(t) != 0 || !strings.Contains(c.Stdout.String(), "source <(kubectl migrate completion bash)") || !strings.Contains(c.Stdout.String(), "kubectl migrate completion kubectl\n") {
+		t.Errorf("the help names another program:\n%s", c.Stdout)
+	}
 	if c = wholeConsole("completion", "bash"); c.Run(t) != 0 || !strings.Contains(c.Stdout.String(), "__start_migrate") {
 		t.Errorf("no script for bash: %s", c.Stderr)
 	}

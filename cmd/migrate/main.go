@@ -29,6 +29,9 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	// The first signal asks to stop; a second one ends the process at once.
 	context.AfterFunc(ctx, stop)
+	// Who reads the output may go away first, as tee does at ^C: a write of the move that is on its way is not torn apart
+	// for that. Writing to the pipe fails then.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	env := command.Environment{
 		IOStreams:   genericiooptions.IOStreams{In: os.Stdin, Out: os.Stdout, ErrOut: os.Stderr},
 		Clock:       clock.RealClock{},

@@ -105,12 +105,14 @@ func prose(text string) string {
 	var lines []string
 	columns := false
 	for line := range strings.Lines(text) {
-		line = strings.TrimRight(line, "\n")
-		if indented := strings.HasPrefix(line, "  "); indented != columns {
+		line = strings.TrimPrefix(strings.TrimRight(line, "\n"), "#### ") // below a command nothing is a part of the page
+		if indented := strings.HasPrefix(line, "  ") || strings.HasPrefix(line, "\t"); indented != columns {
 			columns = indented
 			lines = append(lines, "```")
 		}
-		if !columns {
+		if columns {
+			line = strings.TrimPrefix(line, "\t")
+		} else {
 			line = strings.ReplaceAll(line, "<", "&lt;")
 		}
 		lines = append(lines, line)

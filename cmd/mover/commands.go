@@ -161,7 +161,23 @@ func (s *session) send(ctx context.Context) error {
 	}
 	s.result.Sent = sender.Sent.Load()
 	s.took()
+	if err == nil && s.forget && s.readRate == "" {
+		s.sample(ctx) // beside the application, which is told of no more than a warm pass
+	}
 	return err
+}
+
+// sampling is for how long a side is read after a warm pass, to tell how long a proof would take.
+const sampling = 2 * time.Second
+
+// sample notes how fast this side is read for a proof. Where it cannot be told the pass is none the worse.
+func (s *session) sample(ctx context.Context) {
+	rate, err := transfer.Sample(ctx, s.moved.source(), sampling)
+	if err != nil {
+		s.log.Warn("how fast this side is read was not measured", "error", err)
+		return
+	}
+	s.result.ReadRate = rate
 }
 
 func receive(ctx context.Context, s *settings, to streams) (report.Result, error) {
@@ -189,6 +205,9 @@ func (s *session) receive(ctx context.Context) error {
 		s.result.Result = report.Copied
 	}
 	receiver.Report(context.WithoutCancel(ctx), err == nil, text(err))
+	if err == nil && s.pass == passWarm {
+		s.sample(ctx)
+	}
 	return err
 }
 
@@ -202,7 +221,7 @@ func text(err error) string {
 
 func fill(result *report.Result, receiver *transfer.Receiver, outcome transfer.Outcome) {
 	c := &receiver.Counts
-	result.Entries, result.Bytes = c.Entries.Load(), c.Bytes.Load()
+	result.Entries, result.Files, result.Bytes, result.Holes = c.Entries.Load(), c.Files.Load(), c.Bytes.Load(), c.Holes.Load()
 	if outcome.Own != nil {
 		result.Count(outcome.Peer.Totals)
 		result.Root, result.PeerRoot = report.Root(outcome.Own.Root), report.Root(outcome.Peer.Root)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -137,6 +138,26 @@ func TestOneReceiver(t *testing.T) {
 	args := []string{"receive", "--root", dir, "--connect", "127.0.0.1:1", "--peer", someKey, "--termination-log", filepath.Join(t.TempDir(), "log"), "--patience", "1s"}
 	if code := run(t.Context(), args, noEnv, streams{&out, &log}); code != exitFailed || !strings.Contains(log.String(), "another mover writes to "+dir) {
 		t.Errorf("exit code %d\n%s", code, &log)
+	}
+}
+
+// TestUnreachable: who reaches nobody, or nobody that answers, ends when its patience does.
+func TestUnreachable(t *testing.T) {
+	silent, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = silent.Close() })
+	for name, address := range map[string]string{"M-086: nobody listens": "127.0.0.1:1", "M-086: nobody answers": silent.Addr().String()} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var out, log bytes.Buffer
+			message := filepath.Join(t.TempDir(), "log")
+			code := run(t.Context(), []string{"receive", "--root", t.TempDir(), "--connect", address, "--peer", someKey, "--termination-log", message, "--patience", "1s"}, noEnv, streams{&out, &log})
+			if r := result(t, out.Bytes(), message); code != exitFailed || r.Result != report.Failed || r.Message == "" {
+				t.Errorf("exit code %d, %+v\n%s", code, r, &log)
+			}
+		})
 	}
 }
 

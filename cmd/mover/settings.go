@@ -89,7 +89,7 @@ func (s *settings) define() {
 	if s.command == "send" {
 		f.StringVar(&s.bandwidth, "bandwidth", "", "the most bytes a second that are sent, as 50Mi")
 		f.StringVar(&s.readRate, "read-rate", "", "the most bytes a second that are read while the application runs, as 100Mi")
-		f.BoolVar(&s.forget, "forget", false, "drop from the cache what was read: the application needs the room")
+		f.BoolVar(&s.forget, "forget", false, "drop from the cache what was read: the application needs the room. Where --read-rate bounds nothing it is measured at the end how fast a proof would read")
 		return
 	}
 	f.StringVar(&s.pass, "pass", passLast, "Warm: the application runs, what changes is left to the next pass. Last: nobody writes, what changes is an error")
@@ -239,6 +239,8 @@ func (s *settings) peerKey(ctx context.Context, log *slog.Logger) (link.Fingerpr
 	const pause = 200 * time.Millisecond // a volume of annotations is changed by the kubelet, when it likes
 	tick := time.NewTicker(pause)
 	defer tick.Stop()
+	late := time.NewTimer(s.patience)
+	defer late.Stop()
 	for said := false; ; said = true {
 		text, err := os.ReadFile(s.peerFile)
 		if err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -256,6 +258,8 @@ func (s *settings) peerKey(ctx context.Context, log *slog.Logger) (link.Fingerpr
 		}
 		select {
 		case <-tick.C:
+		case <-late.C:
+			return "", fmt.Errorf("nobody has written a peer's fingerprint into %s within %s: see whether the migration goes on", s.peerFile, s.patience)
 		case <-ctx.Done():
 			return "", ctx.Err()
 		}

@@ -22,10 +22,10 @@
 //	I1  no ordinal exists as a pod on both sides, Terminating included
 //	I2  no volume is bound and usable on both sides, unless all ordinals share it and machines
 //	    may mount it together, and none is given to one side
-//	    while the other side's pod or VolumeAttachment still exists; what is copied is usable under
-//	    its ordinal's claim on one side only
+//	    while the other side's pod or VolumeAttachment still exists; what is copied or restored is usable
+//	    under its ordinal's claim on one side only
 //	I3  every claim that moved has the volume recorded at the source; nothing was
-//	    deleted whose reclaim policy was not Retain; where content is copied, a pod starts
+//	    deleted whose reclaim policy was not Retain; where content is copied or restored, a pod starts
 //	    on what it had when it stopped, which the auditor compares by itself
 //	I4  replicas that the move holds down, plus the evictions that all budgets
 //	    allow together, never exceed the disruption budget d

@@ -44,10 +44,10 @@ type Options struct {
 	// OwnVolumes are the claim templates of which each side has volumes of its own: no disk is carried
 	// over, so I3 proves of them that none is lost, and not which one a pod starts on.
 	OwnVolumes []string
-	// Copied are the claim templates whose content is copied to a disk of the other side. I3 proves of them that a
+	// Copied are the claim templates whose content gets to a disk of the other side, by a copy or a snapshot. I3 proves of them that a
 	// pod starts on what it had when it stopped, and I2 that no ordinal has its claim on both sides.
 	Copied []string
-	// Content says in what two folders of this machine differ, a line each. Required with Copied. Nobody may write to
+	// Content says in what two folders of this machine, or two handles of a CSI driver, differ, a line each. Required with Copied. Nobody may write to
 	// a volume before Compared counts it.
 	Content func(ctx context.Context, from, to string) ([]string, error)
 	// Budget is d: how many replicas may be down at once because of the move and

@@ -23,12 +23,12 @@ const (
 )
 
 func scenes(f *figures) []scene {
-	size := int64(bigBytes / f.Scale)
+	total, count := int64(bigBytes/f.Scale), smallFiles/f.Scale
 	return []scene{
-		{"big", func(source, _ string) error { return random(source+"/file", size) }, false, 1, &f.Big},
-		{"small", func(source, _ string) error { return many(source, smallFiles/f.Scale) }, true, 2, &f.Small},
-		{"delta", func(source, destination string) error {
-			return errors.Join(random(destination+"/file", size), random(source+"/file", size), change(source+"/file", size))
+		{"big", "one file of " + size(total), func(source, _ string) error { return random(source+"/file", total) }, false, 1, &f.Big},
+		{"small", fmt.Sprintf("%d files of 1 to 16 KiB", count), func(source, _ string) error { return many(source, count) }, true, 2, &f.Small},
+		{"delta", size(total) + ", of which 1 % was changed", func(source, destination string) error {
+			return errors.Join(random(destination+"/file", total), random(source+"/file", total), change(source+"/file", total))
 		}, false, 3, &f.Delta},
 	}
 }

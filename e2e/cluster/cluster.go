@@ -33,6 +33,9 @@ type Options struct {
 	Log io.Writer
 	// Nodes is the number of nodes, by default 1.
 	Nodes int
+	// Attach lets the controller manager attach and detach volumes of CSI drivers. By
+	// default nobody does: most drivers of tests exist in name only.
+	Attach bool
 	// Keep leaves the folder, with the data of etcd, when the cluster stops.
 	Keep bool
 	// Args are more flags for some roles; they win over the cluster's own.

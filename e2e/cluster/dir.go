@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+
+	"github.com/sliceshift/sliceshift/e2e/flock"
 )
 
 const (
@@ -33,7 +35,7 @@ func (c *Cluster) makeDir() error {
 	}
 	// The lock gets its name when it is held: another process may sweep at any time.
 	unnamed := filepath.Join(c.dir, lockName+".new")
-	if c.lock, err = tryLockFile(unnamed); err != nil {
+	if c.lock, err = flock.Try(unnamed); err != nil {
 		return err
 	}
 	return os.Rename(unnamed, filepath.Join(c.dir, lockName))
@@ -94,7 +96,7 @@ func (c *Cluster) removeDir() error {
 func sweep() {
 	locks, _ := filepath.Glob(filepath.Join(os.TempDir(), dirPrefix+"*", lockName))
 	for _, path := range locks {
-		lock, err := tryLockFile(path)
+		lock, err := flock.Try(path)
 		if err != nil || lock == nil {
 			continue
 		}

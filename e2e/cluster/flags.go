@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -31,6 +32,9 @@ const featureGates = "--feature-gates=MaxUnavailableStatefulSet=true"
 // native StatefulSet controller, and every comparison would flatter ours.
 var clientLimits = []string{"--kube-api-qps=1000", "--kube-api-burst=2000"}
 
+// attachController runs where it is asked for.
+const attachController = "persistentvolume-attach-detach-controller"
+
 // idleControllers have nothing to do here and would only cost time: there are
 // no clouds, no attachable volumes, no plugins of devices and no certificate requests in
 // these clusters.
@@ -44,7 +48,7 @@ var idleControllers = []string{
 	"legacy-serviceaccount-token-cleaner-controller",
 	"node-ipam-controller",
 	"node-route-controller",
-	"persistentvolume-attach-detach-controller",
+	attachController,
 	"podcertificaterequest-cleaner-controller",
 	"podgroup-protection-controller",
 	"resourcepoolstatusrequest-controller",
@@ -66,7 +70,7 @@ func (c *Cluster) arguments(role Role) []string {
 	case APIServer:
 		flags = apiServerFlags(c.ports[APIServer])
 	case ControllerManager:
-		flags = append(c.clientFlags(role), controllerManagerFlags()...)
+		flags = append(c.clientFlags(role), controllerManagerFlags(c.options.Attach)...)
 	case Scheduler:
 		flags = c.clientFlags(role)
 	case Kwok:
@@ -113,10 +117,14 @@ func apiServerFlags(p port) []string {
 	)
 }
 
-func controllerManagerFlags() []string {
+func controllerManagerFlags(attach bool) []string {
+	idle := idleControllers
+	if attach {
+		idle = slices.DeleteFunc(slices.Clone(idle), func(name string) bool { return name == attachController })
+	}
 	return []string{
 		featureGates,
-		"--controllers=*,-" + strings.Join(idleControllers, ",-"),
+		"--controllers=*,-" + strings.Join(idle, ",-"),
 		"--enable-hostpath-provisioner=true",
 		// When a node has long been silent all its pods are marked as not Ready, and no
 		// kubelet takes that back: tests that freeze a role for a while would have no pod

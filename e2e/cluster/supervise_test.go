@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -42,15 +43,25 @@ func strike(t *testing.T, c *Cluster, role Role, signal syscall.Signal) Death {
 	var deaths []Death
 	eventually(t, string(role)+" is counted", func(context.Context) error {
 		deaths = c.Deaths()[before:]
-		if len(deaths) == 0 {
+		if !slices.ContainsFunc(deaths, func(d Death) bool { return d.Role == role }) {
 			return errors.New("no end is counted")
 		}
 		return nil
 	})
-	if len(deaths) > 1 || deaths[0].Role != role {
+	if role != Kwok {
+		deaths = withoutPanics(deaths)
+	}
+	if len(deaths) != 1 || deaths[0].Role != role {
 		t.Fatalf("ends counted: %v, want one of %s", deaths, role)
 	}
 	return deaths[0]
+}
+
+// withoutPanics leaves out where kwok ended by a fault of its own, which is
+// rightly counted: it fills its stages in at their first use without a lock
+// (lifecycle.Stage.init of v0.8.0), and two pods at once can meet one half filled.
+func withoutPanics(deaths []Death) []Death {
+	return slices.DeleteFunc(deaths, func(d Death) bool { return d.Role == Kwok && d.Status == "exit status 2" })
 }
 
 // waitSuccessor waits until a role runs again in another process than the old one.
@@ -128,7 +139,7 @@ func testNotCounted(t *testing.T, c *Cluster) {
 		t.Fatal(err)
 	}
 	testPodsCome(t, c)
-	if deaths := c.Deaths()[before:]; len(deaths) != 1 {
+	if deaths := withoutPanics(c.Deaths()[before:]); len(deaths) != 1 {
 		t.Errorf("counted: %v, want the scheduler alone", deaths)
 	}
 }

@@ -38,6 +38,8 @@ type Move struct {
 	CSI func(*corev1.CSIPersistentVolumeSource)
 	// Limit bounds the test where the usual one is too short.
 	Limit time.Duration
+	// Content compares two volumes, of which one was copied or restored; treediff.Compare unless it is set.
+	Content func(ctx context.Context, from, to string) ([]string, error)
 	// Deployed is called when the application runs, before it is watched.
 	Deployed func()
 }
@@ -81,7 +83,7 @@ func NewMove(t testing.TB, app fixture.App, settings ...Setting) *Move {
 	t.Cleanup(cancel)
 	app.Namespace, app.Name = "t-"+rand.String(8), "web"
 	m := fixture.NewMigration(app.Namespace, app.Name)
-	v := &Move{T: t, Ctx: ctx, App: app, From: east, To: west, ToNamespace: app.Namespace, ToName: app.Name, Budget: 1, Migration: m}
+	v := &Move{T: t, Ctx: ctx, App: app, From: east, To: west, ToNamespace: app.Namespace, ToName: app.Name, Budget: 1, Migration: m, Content: treediff.Compare}
 	v.Migration.Spec.Destination.CreateNamespace = true
 	for _, set := range settings {
 		set(v)
@@ -115,8 +117,8 @@ func (v *Move) startAuditor() {
 		Destination: auditor.Side{
 			Name: "destination", Config: v.To.RESTConfig(), Namespace: v.ToNamespace, Set: v.ToName, Resource: resourceOf(v.Migration.Spec.Destination.APIVersion),
 		},
-		Budget: budget, OwnVolumes: v.templates(func(m api.VolumeMethod) bool { return m != api.MethodCopy && methods.Of(m).Separate() }),
-		Copied: v.templates(func(m api.VolumeMethod) bool { return m == api.MethodCopy }), Content: treediff.Compare,
+		Budget: budget, OwnVolumes: v.templates(func(m api.VolumeMethod) bool { return !m.FillsSecond() && methods.Of(m).Separate() }),
+		Copied: v.templates(api.VolumeMethod.FillsSecond), Content: v.Content,
 	})
 	v.Must(err)
 	v.Auditor = watching

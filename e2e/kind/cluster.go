@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -98,6 +99,15 @@ func Address(ctx context.Context, node string) (string, error) {
 		err = fmt.Errorf("node %s has no address on the network %s: is it running?", node, network)
 	}
 	return address, err
+}
+
+// Process is the number, on this machine, of the first process of a node.
+func Process(ctx context.Context, node string) (int, error) {
+	number, err := docker.Output(ctx, "inspect", "--format", "{{.State.Pid}}", node)
+	if err != nil {
+		return 0, err
+	}
+	return strconv.Atoi(number)
 }
 
 // In runs a command in a node.

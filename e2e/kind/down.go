@@ -67,6 +67,9 @@ func (p *Pair) deleteClusters(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
+// Logs is a folder for what something logs that runs beside the clusters. It is kept as those of the nodes are.
+func (p *Pair) Logs(of string) string { return filepath.Join(p.dir, "logs", of) }
+
 // KeepLogs copies what the nodes logged into dir/logs, for a run that failed.
 func (p *Pair) KeepLogs(ctx context.Context) error {
 	if p.Own() {
@@ -74,7 +77,7 @@ func (p *Pair) KeepLogs(ctx context.Context) error {
 	}
 	var errs []error
 	for _, c := range p.All() {
-		logs := filepath.Join(p.dir, "logs", c.Name)
+		logs := p.Logs(c.Name)
 		errs = append(errs, os.MkdirAll(logs, 0o755), p.runKind(ctx, "export", "logs", logs, "--name", prefix+c.Name))
 	}
 	return errors.Join(errs...)

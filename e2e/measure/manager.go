@@ -13,6 +13,11 @@ import (
 	"os/exec"
 	"regexp"
 	"strconv"
+
+	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/sliceshift/sliceshift/config"
 )
 
 // Manager is a running manager.
@@ -24,7 +29,7 @@ type Manager struct {
 	metrics string
 }
 
-// StartManager runs the manager at path with the shipped settings, but without leader
+// StartManager runs the manager at path with the shipped settings and environment, but without leader
 // election: a Lease is renewed by writing it. Its log is a file.
 func StartManager(ctx context.Context, path, kubeconfig, logFile string) (*Manager, error) {
 	address, err := freeAddress()
@@ -40,6 +45,11 @@ func StartManager(ctx context.Context, path, kubeconfig, logFile string) (*Manag
 	m.cmd = exec.CommandContext(ctx, path, "--kubeconfig", kubeconfig, "--leader-election-enabled=false",
 		"--metrics-bind-address", address, "--metrics-secure=false", "--cluster-client-allow-local-addresses", "--volumes-allow-paths",
 		"--health-probe-bind-address", "0", "--log-format", "text")
+	shipped, err := shippedEnvironment()
+	if err != nil {
+		return nil, err
+	}
+	m.cmd.Env = append(os.Environ(), shipped...)
 	m.cmd.Stdout, m.cmd.Stderr = log, log
 	if err := Spawn(m.cmd); err != nil {
 		return nil, err
@@ -50,6 +60,31 @@ func StartManager(ctx context.Context, path, kubeconfig, logFile string) (*Manag
 		close(m.exited)
 	}()
 	return m, nil
+}
+
+// shippedEnvironment is what the manifests set for the manager, but for what they take from a cluster.
+func shippedEnvironment() ([]string, error) {
+	objects, err := config.ManagerObjects()
+	if err != nil {
+		return nil, err
+	}
+	for _, object := range objects {
+		if object.GetKind() != "Deployment" {
+			continue
+		}
+		var deployment appsv1.Deployment
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &deployment); err != nil {
+			return nil, err
+		}
+		var set []string
+		for _, variable := range deployment.Spec.Template.Spec.Containers[0].Env {
+			if variable.ValueFrom == nil {
+				set = append(set, variable.Name+"="+variable.Value)
+			}
+		}
+		return set, nil
+	}
+	return nil, errors.New("the manifests have no Deployment")
 }
 
 // freeAddress is one of the loopback interface that nobody listened on a moment ago.

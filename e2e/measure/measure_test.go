@@ -87,3 +87,14 @@ func TestGoals(t *testing.T) {
 		})
 	}
 }
+
+// TestShippedEnvironment: what is measured runs within the limits that are shipped.
+func TestShippedEnvironment(t *testing.T) {
+	got, err := shippedEnvironment()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"GOMEMLIMIT=400MiB"}, got); diff != "" {
+		t.Errorf("environment (-want +got):\n%s", diff)
+	}
+}

@@ -277,7 +277,7 @@ func (v *move) foreignVolume() {
 	v.T.Helper()
 	from := v.sourceVolume()
 	volume := &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: from.Name}, Spec: *from.Spec.DeepCopy()}
-	volume.Spec.ClaimRef, volume.Spec.HostPath.Path = nil, "/elsewhere"
+	volume.Spec.ClaimRef, volume.Spec.HostPath.Path = v.nobody(), "/elsewhere"
 	volume.Spec.PersistentVolumeReclaimPolicy = corev1.PersistentVolumeReclaimRetain
 	_, err := v.Destination.CoreV1().PersistentVolumes().Create(v.Ctx, volume, metav1.CreateOptions{})
 	v.Must(err)

@@ -38,6 +38,8 @@ var checkedElsewhere = map[string]string{
 	"ordinals": "every API server since Kubernetes 1.31 keeps spec.ordinals: migration/preflight TestStartOrdinals",
 	"on call":  "TestToyCheck",
 
+	"snapshots": "these clusters have no API of snapshots, which is found with the claims: migration/preflight/storage TestSnapshots",
+
 	"rights over writers": "it comes with what the check has found that finds the writer: TestRightsOverWriters",
 
 	"paused writers": "it comes with what the check has found that finds the writer: TestWriterIsHeld",
@@ -60,13 +62,14 @@ func template(change func(*corev1.PodSpec)) func(*appsv1.StatefulSet) {
 func stagedChecks() []staged {
 	const fail, warn = "fail ", "warn "
 	usual, across := harness.Usual(1), harness.AcrossClusters
+	copied := flags("--volume", "data=copy,image=mover,service=load-balancer,downtime=5m")
 	return []staged{
 		{"", "nothing is wrong", harness.Usual(2), across, nil, nil, ""},
 		{"rights", "half of them", usual, across, nil, (*move).halfTheRights, fail + api.ReasonPermissionMissing},
 		{"numbers of ordinals", "beyond the last one", usual, across, func(v *move) { v.patchSource(`{"spec":{"ordinals":{"start":2147483647}}}`) }, nil, fail + api.ReasonOrdinalsUnbounded},
 		{"source", "a pod is not Ready", harness.Usual(2), across, func(v *move) { v.breakPod("web-0") }, nil, fail + api.ReasonSourceNotHealthy},
 		{"source", "it does not exist", usual, across, func(v *move) { v.App.Name = "nobody" }, nil, fail + api.ReasonSourceMissing},
-		{"disruption budget", "of nothing", fixture.App{Replicas: 1, MaxUnavailable: harness.IntOrString("0")}, across, nil, nil, fail + api.ReasonBudgetZero},
+		{"disruption budget", "of nothing", fixture.App{Replicas: 1, Claims: []string{"data"}, MaxUnavailable: harness.IntOrString("0")}, across, nil, nil, fail + api.ReasonBudgetZero},
 		{"form of the budget", "a share that is rounded up", fixture.App{Replicas: 3, Claims: []string{"data"}, MaxUnavailable: harness.IntOrString("34%")}, across, nil, nil, warn + api.ReasonBudgetForm},
 		{"destination", "another migration holds it", usual, across, func(v *move) {
 			v.putDestination(func(set *appsv1.StatefulSet) {
@@ -77,6 +80,7 @@ func stagedChecks() []staged {
 			v.putDestination(func(set *appsv1.StatefulSet) { set.Spec.Replicas, set.Spec.Ordinals.Start = ptr.To[int32](1), 7 })
 			v.Must(fixture.App{Namespace: v.ToNamespace, Name: v.App.Name}.AwaitReady(v.Ctx, v.Destination))
 		}, nil, fail + api.ReasonDestinationNotEmpty},
+		{"claims", "one that takes longer to read than its ordinal may be down", usual, across, nil, flags("--volume", "data=copy,image=mover,service=load-balancer,downtime=10s"), warn + volumes.ReasonCopyMayNotFit},
 		{"claims", "a foreign one", usual, across, func(v *move) { v.Must(v.makeNamespace()); v.foreignClaim() }, nil, fail + volumes.ReasonForeignClaim},
 		{"services of ordinals", "a name is taken", harness.Usual(2), across, func(v *move) {
 			from, _ := v.servingExports()
@@ -107,8 +111,10 @@ func stagedChecks() []staged {
 			return flags("--hooks", v.hooksFile("hooks: [{name: a, point: BeforeOrdinal, job: {spec: {template: {spec: {restartPolicy: Always, containers: [{name: tool, image: tool}]}}}}}]"))(v)
 		}, fail + api.ReasonHookRefused},
 		{"schedule", "its last window is over", usual, across, nil, flags("--not-after", "2020-01-01T00:00:00Z"), fail + api.ReasonScheduleNeverOpens},
+		{"claim templates", "one that it does not have", usual, across, nil, flags("--shared", "dat"), fail + api.ReasonClaimTemplateMissing},
 		{"shared claims", "missing there", usual, across, func(v *move) { v.shareClaim("/a", "") }, nil, fail + api.ReasonDependencyMissing},
 		{"quotas", "too small", harness.Usual(2), across, func(v *move) { v.Must(v.makeNamespace()); v.claimQuota("1") }, nil, fail + api.ReasonQuotaTooSmall},
+		{"quotas", "no room for the copy", usual, across, func(v *move) { v.Must(v.makeNamespace()); v.claimQuota("1") }, copied, fail + api.ReasonQuotaTooSmall},
 		{"volumes", "no node reaches one", usual, across, func(v *move) { v.pinVolume() }, nil, fail + volumes.ReasonVolumeOutOfReach},
 		{"release", "it is not seen", usual, onCSI, func(v *move) { v.csiNode(9); v.csiClass(); v.unattached() }, (*move).csiClassFlag, warn + volumes.ReasonReleaseUnseen},
 		{"storage classes", "it is not there", usual, across, nil, flags("--storage-class", "data=gone"), warn + volumes.ReasonClassMissing},
@@ -117,7 +123,8 @@ func stagedChecks() []staged {
 			s.Volumes = append(s.Volumes, corev1.Volume{Name: "keys", VolumeSource: corev1.VolumeSource{CSI: &corev1.CSIVolumeSource{Driver: "keys.example.com"}}})
 		})), across, func(v *move) { v.claimsOnly("keys.example.com") }, nil, fail + volumes.ReasonDriverMissing},
 		{"rehearsal", "a policy refuses the StatefulSet", usual, across, func(v *move) { v.Must(v.makeNamespace()); v.refuseSets() }, nil, fail + api.ReasonWriteRefused},
-		{"pods that copy", "Pod Security", usual, across, func(v *move) { v.restrictPodsAt(v.Here()) }, flags("--volume", "data=copy,image=mover,service=load-balancer"), fail + api.ReasonWriteRefused},
+		{"pods that copy", "Pod Security", usual, across, func(v *move) { v.restrictPodsAt(v.Here()) }, copied, fail + api.ReasonWriteRefused},
+		{"pods that copy", "a LimitRange", usual, across, func(v *move) { v.Must(v.makeNamespace()); v.limitMemory("256Mi") }, copied, fail + api.ReasonWriteRefused},
 		{"admission of pods", "Pod Security", usual, across, func(v *move) { v.restrictPods() }, nil, fail + api.ReasonWriteRefused},
 		{"nodes", "none has the label", usual, across, func(v *move) { v.chooseNode() }, nil, fail + api.ReasonNoNodeFits},
 		{"preStop hooks", "it decommissions", adapted(1, template(func(s *corev1.PodSpec) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -14,12 +15,15 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 
 	"github.com/sliceshift/sliceshift/e2e/fixture"
 	"github.com/sliceshift/sliceshift/e2e/harness"
 	"github.com/sliceshift/sliceshift/e2e/testbed"
+	"github.com/sliceshift/sliceshift/internal/records"
+	"github.com/sliceshift/sliceshift/internal/treetest"
 	"github.com/sliceshift/sliceshift/migration"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
@@ -50,25 +54,13 @@ func TestCrashMatrix(t *testing.T) {
 		t.Log(total.TestbedSentence())
 		harness.WriteFigures(t, "crash-matrix", fmt.Sprintf("%d processes of %d kinds of moves met their fate at one of their writes; each move ended as the same one without. %s", tried.Load(), plays.Load(), total.TestbedSentence()))
 	})
-	for name, play := range map[string]struct {
-		where harness.Setting
-		more  harness.Setting
-	}{
-		"clusters":   {harness.AcrossClusters, harness.WithSpec(func(s *api.MigrationSpec) { s.Cleanup.Source = api.CleanupDelete })},
-		"namespaces": {harness.AcrossNamespaces, harness.WithSpec(lowestFirst)},
-		"names":      {harness.AcrossNames, harness.WithSpec(func(*api.MigrationSpec) {})},
-		"named":      {harness.AcrossClusters, harness.WithSpec(named)},
-	} {
+	for name, play := range crashPlays {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var writes int
 			var want string
 			harness.Repeat(t, total, func(a *testbed.Attempt) {
-				calm := newMove(a, harness.Usual(2), play.where, play.more)
-				calm.servingExports()
-				writes, _ = calm.crash(noAnswer, 0)
-				want = calm.left()
-				calm.Audit()
+				writes, _, want = play.run(a, noAnswer, 0)
 			})
 			if t.Failed() {
 				return
@@ -81,16 +73,14 @@ func TestCrashMatrix(t *testing.T) {
 						t.Parallel()
 						crashed := false
 						harness.Repeat(t, total, func(a *testbed.Attempt) {
-							v := newMove(a, harness.Usual(2), play.where, play.more)
-							v.servingExports()
-							_, crashed = v.crash(f, n)
+							var have string
+							_, crashed, have = play.run(a, f, n)
 							if !crashed && n < writes-fewer {
 								a.Errorf("it made no write %d", n)
 							}
-							if have := v.left(); have != want {
+							if have != want {
 								a.Errorf("it ends as\n%s\nand not as\n%s", have, want)
 							}
-							v.Audit()
 						})
 						if crashed {
 							tried.Add(1)
@@ -102,28 +92,145 @@ func TestCrashMatrix(t *testing.T) {
 	}
 }
 
+// crashPlay is a kind of move that is tried.
+type crashPlay struct {
+	replicas    int32
+	where, more harness.Setting
+	// fills looks at what the ordinals have, and returns what looks at it again in the end; nil: what a move leaves
+	// says enough.
+	fills func(*move) func()
+	// says is what a person does on the way, who is no process that meets its fate; nil: nothing.
+	says func(*move, records.ConfigMap) harness.Report
+}
+
+var crashPlays = map[string]crashPlay{
+	"clusters":   {2, harness.AcrossClusters, harness.WithSpec(func(s *api.MigrationSpec) { s.Cleanup.Source = api.CleanupDelete }), nil, nil},
+	"namespaces": {2, harness.AcrossNamespaces, harness.WithSpec(lowestFirst), nil, nil},
+	"names":      {2, harness.AcrossNames, harness.WithSpec(func(*api.MigrationSpec) {}), nil, nil},
+	"named":      {2, harness.AcrossClusters, harness.WithSpec(named), nil, nil},
+	"copy":       {1, harness.AcrossClusters, byCopy, (*move).copied, nil},
+	"ahead":      {2, harness.AcrossClusters, allOf(byCopy, oneAhead), (*move).copied, nil},
+	"turned":     {2, harness.AcrossClusters, allOf(byCopy, oneAhead, onAWord), (*move).atHome, (*move).turnsTwo},
+	"limit":      {1, harness.AcrossClusters, allOf(byCopy, overLimit), (*move).largeCopied, (*move).givesTime},
+	"empty":      {1, harness.AcrossClusters, leftBehind(api.EmptySpec{FillsFromPeers: true, ReadyWhenFilled: true}), (*move).leftEmpty, nil},
+}
+
+// allOf is all of these settings.
+func allOf(settings ...harness.Setting) harness.Setting {
+	return func(v *harness.Move) {
+		for _, set := range settings {
+			set(v)
+		}
+	}
+}
+
+// oneAhead has one ordinal copied before it is its turn.
+func oneAhead(v *harness.Move) { v.Migration.Spec.Volumes[0].Copy.Prefetch = 1 }
+
+// onAWord has no ordinal stopped before a person says so.
+func onAWord(v *harness.Move) { v.Migration.Spec.Volumes[0].Copy.Cutover = api.CutoverManual }
+
+// overLimit has an ordinal down for its whole copy, which takes longer than it may.
+func overLimit(v *harness.Move) {
+	asked := &v.Migration.Spec.Volumes[0].Copy
+	asked.Warm, asked.Bandwidth, asked.DowntimeLimit = api.CopyWarmNone, new(resource.MustParse("512Ki")), &metav1.Duration{Duration: 3 * time.Second}
+}
+
+// turnsTwo is a person who has the move turn back once two ordinals are copied.
+func (v *move) turnsTwo(store records.ConfigMap) harness.Report {
+	two := harness.When(func(m *api.Migration, _ migration.Outcome) bool { return aheadOf(m) > 0 })
+	return two(func() error { return store.SetMode(v.Ctx, api.ModeRollback) })
+}
+
+// givesTime is a person who gives copies all the time that they take, once an ordinal was taken back.
+func (v *move) givesTime(store records.ConfigMap) harness.Report {
+	return harness.StalledWith(api.ReasonCopyTurnedBack)(func() error {
+		now := v.Migration.Spec.Volumes[0]
+		now.Copy.Bandwidth, now.Copy.DowntimeLimit = nil, nil
+		return store.Change(v.Ctx, records.Change{Volumes: []api.VolumeSpec{now}})
+	})
+}
+
+// run moves the application while one write meets its fate; 0: none. It returns how many writes there were, whether that
+// one was among them, and what is left.
+func (p crashPlay) run(a *testbed.Attempt, f fate, n int) (writes int, crashed bool, left string) {
+	a.Helper()
+	v := newMove(a, harness.Usual(p.replicas), p.where, p.more)
+	v.servingExports()
+	looks := func() {}
+	if p.fills != nil {
+		looks = p.fills(v)
+	}
+	writes, crashed = v.crash(f, n, p.says)
+	looks()
+	left = v.left()
+	v.Audit()
+	return writes, crashed, left
+}
+
+// copied has the ordinals hold what a copy must keep, and looks at the end that each has that on a new disk, and that what
+// it has left is kept.
+func (v *move) copied() func() {
+	before, handles := v.filled(), v.handles(v.Here())
+	return func() {
+		v.expectCopies(v.There(), before)
+		v.expectLeft(handles)
+		v.expectNoMovers()
+	}
+}
+
+// largeCopied is copied, where there is so much that it takes a while.
+func (v *move) largeCopied() func() {
+	looks := v.copied()
+	treetest.In(v.T, v.folders(v.Here())[0]).File("much", treetest.Bytes(7, much))
+	return looks
+}
+
+// atHome looks at the end that each ordinal is on the disk that it had, and that nothing is left of any copy.
+func (v *move) atHome() func() {
+	v.filled()
+	disks := v.disks()
+	return func() {
+		v.expectHome()
+		if after := v.disks(); !maps.Equal(after, disks) {
+			v.T.Errorf("the disks are %v, and were %v", after, disks)
+		}
+		v.expectNothingLeft()
+	}
+}
+
+// leftEmpty looks at the end that what the ordinals have left is kept, and that none has it.
+func (v *move) leftEmpty() func() {
+	before := v.handles(v.Here())
+	return func() { v.expectLeft(before) }
+}
+
 // fewer is how many writes a run may have less than another one: whether a wait is worth
 // a write of the status is a matter of time.
 const fewer = 8
 
 // crash moves the application while one write meets its fate; 0: none. It returns how
 // many writes there were, and whether that one was among them.
-func (v *move) crash(f fate, n int) (writes int, crashed bool) {
+func (v *move) crash(f fate, n int, says func(*move, records.ConfigMap) harness.Report) (writes int, crashed bool) {
 	v.T.Helper()
 	ctx, die := context.WithCancel(v.Ctx)
 	defer die()
 	c := &crasher{fate: f, at: int64(n), die: die}
-	_, err := fixture.NewMover(v.Ctx, v.From.RESTConfig(), v.To.RESTConfig(), v.Migration)
+	person, err := fixture.NewMover(v.Ctx, v.From.RESTConfig(), v.To.RESTConfig(), v.Migration)
 	v.Must(err)
+	word := func(*api.Migration, migration.Outcome) error { return nil }
+	if says != nil {
+		word = says(v, person.Store)
+	}
 	mover, err := fixture.Rejoin(c.through(v.From.RESTConfig()), c.through(v.To.RESTConfig()), v.Migration)
 	v.Must(err)
-	if err := mover.Run(ctx, func(*api.Migration, migration.Outcome) error { return nil }); err != nil && !c.dead.Load() {
+	if err := mover.Run(ctx, word); err != nil && !c.dead.Load() {
 		v.T.Fatalf("the run ended with: %v", err)
 	}
 	if c.dead.Load() {
 		again, err := fixture.Rejoin(v.From.RESTConfig(), v.To.RESTConfig(), v.Migration)
 		v.Must(err)
-		v.Drive(again)
+		v.Drive(again, word)
 	}
 	return int(c.count.Load()), n > 0 && c.count.Load() >= int64(n)
 }
@@ -206,11 +313,20 @@ func (v *move) left() string {
 		services, err := at.Client.CoreV1().Services(at.Namespace).List(v.Ctx, metav1.ListOptions{})
 		v.Must(err)
 		for _, service := range services.Items {
+			if ofMovers(&service) {
+				continue
+			}
 			lines = append(lines, fmt.Sprintf("%s: service %s %v", at.name, service.Name, annotationKeys(service.Annotations)))
 		}
 	}
 	slices.Sort(lines)
 	return strings.NewReplacer(v.App.Namespace, "NAMESPACE").Replace(strings.Join(slices.Compact(lines), "\n"))
+}
+
+// ofMovers says whether an object is one that movers had, which goes by itself: see expectNoMovers.
+func ofMovers(object metav1.Object) bool {
+	_, found := object.GetLabels()[api.MigrationLabelKey]
+	return found
 }
 
 func (v *move) leftOfSet(side string, at harness.Endpoint) []string {
@@ -244,6 +360,9 @@ func (v *move) leftOfVolumes(side string, at harness.Endpoint) []string {
 		lines = append(lines, fmt.Sprintf("%s: a volume of claim %s %s %v", side, ref.Name, volume.Spec.PersistentVolumeReclaimPolicy, annotationKeys(volume.Annotations)))
 	}
 	for _, claim := range claims.Items {
+		if ofMovers(&claim) {
+			continue
+		}
 		bound := byName[claim.Spec.VolumeName]
 		mine := bound.Spec.ClaimRef != nil && bound.Spec.ClaimRef.UID == claim.UID
 		line := fmt.Sprintf("%s: claim %s without its volume", side, claim.Name) // the binder says Lost when it looks again

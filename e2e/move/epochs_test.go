@@ -8,6 +8,7 @@ import (
 
 	"github.com/sliceshift/sliceshift/e2e/harness"
 	"github.com/sliceshift/sliceshift/migration/plan"
+	"github.com/sliceshift/sliceshift/migration/planner"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
@@ -26,7 +27,7 @@ func TestFenceByHand(t *testing.T) {
 			written := false
 			v.Drive(mover, at(func() error {
 				written = true
-				v.patchSource(fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, api.FenceAnnotationKey, plan.Fence(v.Migration.UID, math.MaxInt64)))
+				v.patchSource(fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, api.FenceAnnotationKey, planner.Fence(v.Migration.UID, math.MaxInt64)))
 				return nil
 			}), harness.StalledWith(api.ReasonSuperseded)(func() error { return errors.New("it takes itself for superseded") }))
 			if !written {

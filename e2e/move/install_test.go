@@ -249,6 +249,8 @@ func (b *bare) uninstalls() {
 	if left := b.versions(); len(left) > 0 {
 		b.t.Errorf("left are %v", left)
 	}
+	b.says(b.migrate(0, "uninstall"), "migrations.migration.sliceshift.io stays: its deletion deletes every Migration of migration.sliceshift.io in the cluster",
+		"statefulsets.apps.sliceshift.io stays: its deletion deletes every StatefulSet of apps.sliceshift.io", "migrate uninstall --crds\n", ": 2 left\n")
 	if err := b.client.List(b.t.Context(), &api.MigrationList{}); err != nil {
 		b.t.Errorf("the definitions went, too: %v", err)
 	}

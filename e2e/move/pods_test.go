@@ -94,6 +94,18 @@ func (v *move) restrictPodsAt(at harness.Endpoint) {
 	v.Must(err)
 }
 
+// limitMemory bounds what a container may have at the destination.
+func (v *move) limitMemory(most string) {
+	v.T.Helper()
+	_, err := v.Destination.CoreV1().LimitRanges(v.ToNamespace).Create(v.Ctx, &corev1.LimitRange{
+		ObjectMeta: metav1.ObjectMeta{Name: "small"},
+		Spec: corev1.LimitRangeSpec{Limits: []corev1.LimitRangeItem{{
+			Type: corev1.LimitTypeContainer, Max: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse(most)},
+		}}},
+	}, metav1.CreateOptions{})
+	v.Must(err)
+}
+
 // keepPodsOut lets no pod be created in a side's namespace, but shows that to no dry
 // run: the preflight does not see it. It waits until it does so.
 func (v *move) keepPodsOut(at harness.Endpoint) {

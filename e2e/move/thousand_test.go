@@ -26,7 +26,7 @@ import (
 	"github.com/sliceshift/sliceshift/e2e/harness"
 	"github.com/sliceshift/sliceshift/internal/clusters"
 	"github.com/sliceshift/sliceshift/migration"
-	"github.com/sliceshift/sliceshift/migration/plan"
+	"github.com/sliceshift/sliceshift/migration/planner"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/volumes"
 )
@@ -74,7 +74,7 @@ func TestThousand(t *testing.T) {
 		fastest = min(fastest, took)
 		t.Logf("%d requests, %s, %d steps", sent.Load(), took, len(d.Steps))
 		if d.Refused || d.Summary.Ordinals != thousand || d.Outcome != api.ReasonMoved {
-			t.Fatalf("refused %v by %+v; %d ordinals, %q, %+v", d.Refused, plan.Preflight(snapshot), d.Summary.Ordinals, d.Outcome, d.Stalled)
+			t.Fatalf("refused %v by %+v; %d ordinals, %q, %+v", d.Refused, planner.Preflight(snapshot), d.Summary.Ordinals, d.Outcome, d.Stalled)
 		}
 		if n := sent.Load(); n > requestsOfAPlan {
 			t.Errorf("%d requests", n)

@@ -9,20 +9,21 @@ import (
 
 	"github.com/sliceshift/sliceshift/e2e/harness"
 	"github.com/sliceshift/sliceshift/migration/plan"
+	"github.com/sliceshift/sliceshift/migration/planner"
 )
 
 // freeze is the name of a PodDisruptionBudget of no pods that stands for a change freeze.
 const freeze = "change-freeze"
 
 // toyGate lets no ordinal go while there is a change freeze at either side.
-var toyGate = plan.Gate{Name: "change freeze", Blocks: func(v *plan.View, _ int32) *plan.Hold {
+var toyGate = planner.Gate{Name: "change freeze", Blocks: func(v *planner.View, _ int32) *plan.Hold {
 	if !slices.Contains(slices.Concat(v.Source.OtherBudgets, v.Destination.OtherBudgets), freeze) {
 		return nil
 	}
 	return &plan.Hold{Reason: "ChangeFreeze", Message: "waiting until the change freeze is over", Remedy: "kubectl delete pdb " + freeze}
 }}
 
-func init() { plan.RegisterGate(toyGate) } //nolint:gochecknoinits // as a program that adds a gate does it
+func init() { planner.RegisterGate(toyGate) } //nolint:gochecknoinits // as a program that adds a gate does it
 
 // TestToyGate: a gate is one file, and holds a real migration between two ordinals.
 func TestToyGate(t *testing.T) {

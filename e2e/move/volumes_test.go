@@ -151,11 +151,16 @@ func (v *move) csiNode(most int) {
 	v.Must(err)
 }
 
+// nobody is a claim that does not exist. A volume that names it is nobody's, and the binder gives it to no other test.
+func (v *move) nobody() *corev1.ObjectReference {
+	return &corev1.ObjectReference{Namespace: v.App.Namespace, Name: "nobody"}
+}
+
 // twin makes another volume for the disk of ordinal 0 at the destination.
 func (v *move) twin() {
 	v.T.Helper()
 	volume := v.csiVolume("twin-"+v.App.Namespace, "data-web-0")
-	volume.Spec.ClaimRef = nil
+	volume.Spec.ClaimRef = v.nobody()
 	volume.Spec.PersistentVolumeReclaimPolicy = corev1.PersistentVolumeReclaimRetain
 	_, err := v.Destination.CoreV1().PersistentVolumes().Create(v.Ctx, volume, metav1.CreateOptions{})
 	v.Must(err)

@@ -137,7 +137,7 @@ func (b *balancer) carry(ctx context.Context, client net.Conn) {
 // backend is the address of a pod behind the Service, Ready or not.
 func (b *balancer) backend() (netip.Addr, bool) {
 	selector := labels.SelectorFromSet(b.service.Spec.Selector)
-	for _, o := range b.player.pods.List() {
+	for _, o := range b.player.movers.List() {
 		pod, ok := o.(*corev1.Pod)
 		if !ok || pod.Namespace != b.service.Namespace || !selector.Matches(labels.Set(pod.Labels)) || finished(pod) || pod.DeletionTimestamp != nil {
 			continue

@@ -31,8 +31,12 @@ func (k *kubelet) execute(life context.Context, c corev1.Container, mounted moun
 	for _, arg := range c.Args {
 		args = append(args, k.onThisMachine(mounted.place(c, arg)))
 	}
-	cmd := exec.Command(k.player.options.Program, append(args, "--termination-log="+message)...) //nolint:noctx // it has a grace period
-	cmd.Stdout, cmd.Stderr, cmd.Env, cmd.Dir = log, log, []string{}, k.dir
+	program, isMover := k.program()
+	if isMover {
+		args = append(args, "--termination-log="+message)
+	}
+	cmd := exec.Command(program, args...) //nolint:noctx // it has a grace period
+	cmd.Stdout, cmd.Stderr, cmd.Env, cmd.Dir = log, log, environment(k.pod(), c), k.dir
 	if err := k.start(cmd); err != nil {
 		return err
 	}
@@ -48,6 +52,28 @@ func (k *kubelet) execute(life context.Context, c corev1.Container, mounted moun
 	defer k.mu.Unlock()
 	k.process = nil
 	return err
+}
+
+// program is the path of what the pod runs, and whether that is the mover.
+func (k *kubelet) program() (path string, isMover bool) {
+	if name, named := k.pod().Labels[ProgramKey]; named {
+		return k.player.options.Programs[name], false
+	}
+	return k.player.options.Program, true
+}
+
+// environment is what a container is told by variables: nothing of this machine's.
+func environment(pod *corev1.Pod, c corev1.Container) []string {
+	variables := []string{}
+	for _, v := range c.Env {
+		if v.ValueFrom != nil && v.ValueFrom.FieldRef != nil {
+			v.Value = map[string]string{
+				"metadata.name": pod.Name, "metadata.uid": string(pod.UID), "spec.nodeName": pod.Spec.NodeName,
+			}[v.ValueFrom.FieldRef.FieldPath]
+		}
+		variables = append(variables, v.Name+"="+v.Value)
+	}
+	return variables
 }
 
 func (k *kubelet) start(cmd *exec.Cmd) error {

@@ -13,8 +13,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
-
-	"github.com/sliceshift/sliceshift/volumes/copy/manifest"
 )
 
 // kubelet runs one pod.
@@ -138,6 +136,7 @@ func (k *kubelet) run(ctx context.Context) {
 		k.live(ctx, v.pod)
 		k.write(ctx)
 	}
+	k.unmount(ctx)
 	if v, err = k.await(ctx, view.leaving); err != nil || v.gone {
 		return
 	}
@@ -193,7 +192,7 @@ func (k *kubelet) play(life context.Context, pod *corev1.Pod) error {
 	}
 	for _, c := range pod.Spec.Containers {
 		k.at(StepStart)
-		if good, err := k.container(life, c, mounted, &k.status.mover); !good {
+		if good, err := k.container(life, c, mounted, &k.status.main); !good {
 			return err
 		}
 	}
@@ -210,7 +209,7 @@ func (k *kubelet) container(life context.Context, c corev1.Container, mounted mo
 	message := filepath.Join(k.dir, c.Name+"-termination-log")
 	err = k.execute(life, c, mounted, message, func() {
 		*state = corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: began}}
-		if c.Name == manifest.MoverContainer {
+		if state == &k.status.main {
 			k.status.phase = corev1.PodRunning
 			k.at(StepStarted)
 		}
@@ -219,7 +218,7 @@ func (k *kubelet) container(life context.Context, c corev1.Container, mounted mo
 	ended := terminated(err, message, k.logFile(c.Name))
 	ended.StartedAt, ended.FinishedAt = began, metav1.Now()
 	*state = corev1.ContainerState{Terminated: ended}
-	if c.Name == manifest.MoverContainer {
+	if state == &k.status.main {
 		k.at(StepEnded)
 	}
 	if errors.Is(context.Cause(life), errLate) {

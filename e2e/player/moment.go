@@ -13,9 +13,9 @@ type Step string
 const (
 	StepMount   Step = "mount"   // its volumes are to be mounted
 	StepKey     Step = "key"     // the init container is to be started
-	StepStart   Step = "start"   // the mover is to be started
-	StepStarted Step = "started" // the mover runs
-	StepEnded   Step = "ended"   // the mover's process is over, and its status is to be written
+	StepStart   Step = "start"   // the mover, or another program, is to be started
+	StepStarted Step = "started" // it runs
+	StepEnded   Step = "ended"   // its process is over, and its status is to be written
 	StepDelete  Step = "delete"  // the pod was deleted, its process is over, and it is to go away
 )
 

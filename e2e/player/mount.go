@@ -51,7 +51,7 @@ func (k *kubelet) volume(ctx context.Context, pod *corev1.Pod, v corev1.Volume) 
 	own := filepath.Join(k.dir, "volumes", v.Name)
 	switch {
 	case v.PersistentVolumeClaim != nil:
-		return k.claim(ctx, pod.Namespace, v.PersistentVolumeClaim.ClaimName)
+		return k.claim(ctx, pod, v.PersistentVolumeClaim.ClaimName)
 	case v.EmptyDir != nil:
 		return own, os.MkdirAll(own, 0o700)
 	case v.DownwardAPI != nil:
@@ -60,14 +60,14 @@ func (k *kubelet) volume(ctx context.Context, pod *corev1.Pod, v corev1.Volume) 
 		}
 		return own, project(own, v.DownwardAPI, k.pod())
 	default:
-		return "", fmt.Errorf("volume %s is of a kind that movers do not have", v.Name)
+		return "", fmt.Errorf("volume %s is of a kind that is not played", v.Name)
 	}
 }
 
 // claim is the folder or device of a claim. A kubelet mounts none whose volume is not bound to that very
 // claim.
-func (k *kubelet) claim(ctx context.Context, namespace, name string) (string, error) {
-	claim, err := k.player.client.CoreV1().PersistentVolumeClaims(namespace).Get(ctx, name, metav1.GetOptions{})
+func (k *kubelet) claim(ctx context.Context, pod *corev1.Pod, name string) (string, error) {
+	claim, err := k.player.client.CoreV1().PersistentVolumeClaims(pod.Namespace).Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
 		return "", err
 	}
@@ -86,9 +86,27 @@ func (k *kubelet) claim(ctx context.Context, namespace, name string) (string, er
 		return volume.Spec.HostPath.Path, nil
 	case volume.Spec.Local != nil:
 		return volume.Spec.Local.Path, nil
+	case k.player.options.Volumes != nil && k.player.options.Volumes.Serves(volume):
+		return k.player.options.Volumes.Mount(ctx, pod, volume)
 	default:
 		return "", fmt.Errorf("volume %s is neither a hostPath nor a local volume: there is nothing on this machine to mount", volume.Name)
 	}
+}
+
+// unmount gives the volumes of a pod back to their driver, however often that takes.
+func (k *kubelet) unmount(ctx context.Context) {
+	volumes := k.player.options.Volumes
+	if volumes == nil {
+		return
+	}
+	pod := k.pod()
+	_ = wait.PollUntilContextCancel(ctx, retry, true, func(ctx context.Context) (bool, error) {
+		err := volumes.Unmount(ctx, pod)
+		if err != nil {
+			k.player.log.Printf("pod %s/%s is not unmounted: %v", pod.Namespace, pod.Name, err)
+		}
+		return err == nil, nil
+	})
 }
 
 // follow writes the files of a downwardAPI volume again whenever the pod is seen to have changed.
@@ -128,8 +146,8 @@ func project(dir string, from *corev1.DownwardAPIVolumeSource, pod *corev1.Pod) 
 // place makes an argument of a container one of this machine: a path below a mount.
 func (m mounts) place(c corev1.Container, arg string) string {
 	flag, path, found := strings.Cut(arg, "=")
-	if !found {
-		return arg
+	if flag += "="; !found {
+		flag, path = "", arg
 	}
 	type point struct{ at, real string }
 	var points []point
@@ -142,7 +160,7 @@ func (m mounts) place(c corev1.Container, arg string) string {
 	slices.SortFunc(points, func(a, b point) int { return cmp.Compare(len(b.at), len(a.at)) })
 	for _, each := range points {
 		if rest, below := strings.CutPrefix(path, each.at); below && (rest == "" || rest[0] == '/') {
-			return flag + "=" + each.real + rest
+			return flag + each.real + rest
 		}
 	}
 	return arg

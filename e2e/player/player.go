@@ -22,21 +22,39 @@ import (
 	"github.com/sliceshift/sliceshift/volumes/copy/manifest"
 )
 
+// ProgramKey is a label and an annotation of pods besides those of movers: by the label they are found, by the
+// annotation kwok leaves them alone. Its value is the program that their one container runs.
+const ProgramKey = "e2e.sliceshift.io/program"
+
 // Options say for which cluster a player plays.
 type Options struct {
 	// Config reaches the cluster as its administrator.
 	Config *rest.Config
 	// Program is the path of the mover.
 	Program string
+	// Programs are the paths of those that other pods run, by the value of their ProgramKey.
+	Programs map[string]string
 	// Dir is where the pods' folders are made, with their logs, and the player's own, player.log. They stay.
 	Dir string
+	// Volumes mounts the volumes of a CSI driver; nil: there is none.
+	Volumes Volumes
+}
+
+// Volumes are those of a CSI driver, on the node of the cluster.
+type Volumes interface {
+	// Serves says whether a volume is one of the driver.
+	Serves(volume *corev1.PersistentVolume) bool
+	// Mount returns where a volume is mounted for a pod. An error is one to try again.
+	Mount(ctx context.Context, pod *corev1.Pod, volume *corev1.PersistentVolume) (string, error)
+	// Unmount gives back all that is mounted for a pod. An error is one to try again.
+	Unmount(ctx context.Context, pod *corev1.Pod) error
 }
 
 // Player plays for one cluster until it is stopped.
 type Player struct {
 	options Options
 	client  kubernetes.Interface
-	pods    cache.Store
+	movers  cache.Store
 	log     *log.Logger
 	file    *os.File
 	stop    context.CancelFunc
@@ -80,41 +98,52 @@ func (p *Player) Stop() {
 	_ = p.file.Close()
 }
 
-// watch follows the pods of movers, and the Services of migrations.
+// watch follows the pods of movers and of programs, and the Services of migrations.
 func (p *Player) watch(ctx context.Context) error {
-	pods := informers.NewSharedInformerFactoryWithOptions(p.client, 0, informers.WithTweakListOptions(func(o *metav1.ListOptions) { o.LabelSelector = manifest.RoleLabelKey }))
-	services := informers.NewSharedInformerFactoryWithOptions(p.client, 0, informers.WithTweakListOptions(func(o *metav1.ListOptions) { o.LabelSelector = api.MigrationLabelKey }))
-	ofPods, ofServices := pods.Core().V1().Pods().Informer(), services.Core().V1().Services().Informer()
-	p.pods = ofPods.GetStore()
-	_, err := ofPods.AddEventHandler(cache.ResourceEventHandlerFuncs{
+	onPods := cache.ResourceEventHandlerFuncs{
 		AddFunc:    func(o any) { p.seePod(ctx, o) },
 		UpdateFunc: func(_, o any) { p.seePod(ctx, o) },
 		DeleteFunc: func(o any) { p.missPod(o) },
-	})
-	if err != nil {
-		return err
 	}
-	_, err = ofServices.AddEventHandler(cache.ResourceEventHandlerFuncs{
+	onServices := cache.ResourceEventHandlerFuncs{
 		AddFunc:    func(o any) { p.seeService(ctx, o) },
 		UpdateFunc: func(_, o any) { p.seeService(ctx, o) },
 		DeleteFunc: func(o any) { p.missService(o) },
-	})
-	if err != nil {
+	}
+	pods := func(f informers.SharedInformerFactory) cache.SharedIndexInformer {
+		return f.Core().V1().Pods().Informer()
+	}
+	services := func(f informers.SharedInformerFactory) cache.SharedIndexInformer {
+		return f.Core().V1().Services().Informer()
+	}
+	var err error
+	if p.movers, err = p.follow(ctx, manifest.RoleLabelKey, pods, onPods); err != nil {
 		return err
 	}
-	for _, each := range []informers.SharedInformerFactory{services, pods} {
-		each.Start(ctx.Done())
-		p.running.Go(func() {
-			<-ctx.Done()
-			each.Shutdown()
-		})
-		for kind, synced := range each.WaitForCacheSync(ctx.Done()) {
-			if !synced {
-				return fmt.Errorf("the %s of %s were not read: %w", kind, p.options.Config.Host, ctx.Err())
-			}
-		}
+	if _, err = p.follow(ctx, ProgramKey, pods, onPods); err != nil {
+		return err
 	}
-	return nil
+	_, err = p.follow(ctx, api.MigrationLabelKey, services, onServices)
+	return err
+}
+
+// follow tells of all objects of a kind that have a label, and returns when those that there are have been told.
+func (p *Player) follow(ctx context.Context, label string, of func(informers.SharedInformerFactory) cache.SharedIndexInformer, tell cache.ResourceEventHandler) (cache.Store, error) {
+	factory := informers.NewSharedInformerFactoryWithOptions(p.client, 0, informers.WithTweakListOptions(func(o *metav1.ListOptions) { o.LabelSelector = label }))
+	informer := of(factory)
+	handled, err := informer.AddEventHandler(tell)
+	if err != nil {
+		return nil, err
+	}
+	factory.Start(ctx.Done())
+	p.running.Go(func() {
+		<-ctx.Done()
+		factory.Shutdown()
+	})
+	if !cache.WaitForCacheSync(ctx.Done(), handled.HasSynced) {
+		return nil, fmt.Errorf("what has the label %s in %s was not read: %w", label, p.options.Config.Host, ctx.Err())
+	}
+	return informer.GetStore(), nil
 }
 
 func (p *Player) seePod(ctx context.Context, o any) {

@@ -29,12 +29,12 @@ type status struct {
 	address         netip.Addr
 	phase           corev1.PodPhase
 	reason, message string
-	key, mover      corev1.ContainerState
+	key, main       corev1.ContainerState
 }
 
 func newStatus(pod *corev1.Pod) status {
 	waiting := corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "PodInitializing"}}
-	s := status{began: metav1.Now(), address: randomAddress(10), phase: corev1.PodPending, key: waiting, mover: waiting}
+	s := status{began: metav1.Now(), address: randomAddress(10), phase: corev1.PodPending, key: waiting, main: waiting}
 	if len(pod.Spec.InitContainers) == 0 {
 		s.key = corev1.ContainerState{}
 	}
@@ -63,7 +63,7 @@ func (s *status) late() {
 // lost is the end of a pod whose kubelet was not there when its processes ended.
 func (s *status) lost() {
 	s.phase = corev1.PodFailed
-	s.mover = corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{
+	s.main = corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{
 		ExitCode: killed, Reason: "ContainerStatusUnknown", Message: "The container could not be located when the pod was terminated",
 		FinishedAt: metav1.Now(),
 	}}
@@ -73,7 +73,7 @@ func (s *status) lost() {
 func (s *status) patch(pod *corev1.Pod) ([]byte, error) {
 	over := s.phase == corev1.PodSucceeded || s.phase == corev1.PodFailed
 	initialized := s.key.Waiting == nil && s.key.Running == nil && (s.key.Terminated == nil || s.key.Terminated.ExitCode == 0)
-	running := s.mover.Running != nil && !over
+	running := s.main.Running != nil && !over
 	condition := func(kind corev1.PodConditionType, holds bool, reason string) corev1.PodCondition {
 		c := corev1.PodCondition{Type: kind, Status: corev1.ConditionFalse, Reason: reason, LastTransitionTime: metav1.Now()}
 		if holds {
@@ -104,7 +104,7 @@ func (s *status) patch(pod *corev1.Pod) ([]byte, error) {
 		next.InitContainerStatuses = append(next.InitContainerStatuses, containerStatus(c, s.key))
 	}
 	for _, c := range pod.Spec.Containers {
-		next.ContainerStatuses = append(next.ContainerStatuses, containerStatus(c, s.mover))
+		next.ContainerStatuses = append(next.ContainerStatuses, containerStatus(c, s.main))
 	}
 	return json.Marshal(map[string]any{"metadata": map[string]any{"uid": pod.UID}, "status": next})
 }

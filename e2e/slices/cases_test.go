@@ -37,6 +37,7 @@ var embeddedOnly = map[string]string{
 	"TestGrowthRefused":       noGrowth,
 	"TestGrowthPartition":     noGrowth,
 	"TestGrowthOfSome":        noGrowth,
+	"TestGrowthOfDisks":       "the disks are loop devices of the machine of the tests",
 	"TestKilled":              manyRuns,
 	"TestSoak":                manyRuns,
 	"TestAdmissions":          manyRuns,

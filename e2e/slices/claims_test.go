@@ -307,8 +307,14 @@ func (p *play) classOf(name, provisioner string, expand bool) string {
 func growing(t *testing.T, set *sliceapi.StatefulSet, when sliceapi.VolumeClaimUpdateStrategyType, expand bool) *play {
 	t.Helper()
 	p := newPlay(t, withClaim(set))
+	return p.growingOf(p.class("only", expand), when)
+}
+
+// growingOf is one whose claims are of a StorageClass.
+func (p *play) growingOf(class string, when sliceapi.VolumeClaimUpdateStrategyType) *play {
+	p.t.Helper()
+	set := p.set
 	set.Spec.Selector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "app", Operator: metav1.LabelSelectorOpExists}}}
-	class := p.class("only", expand)
 	set.Spec.VolumeClaimTemplates[0].Spec.StorageClassName = &class
 	set.Spec.VolumeClaimUpdateStrategy = &sliceapi.VolumeClaimUpdateStrategy{Type: when}
 	p.must(api.Create(p.ctx, set))
@@ -316,8 +322,12 @@ func growing(t *testing.T, set *sliceapi.StatefulSet, when sliceapi.VolumeClaimU
 	return p
 }
 
-// resize is what a resizer does: every claim has what it asks for.
-func (p *play) resize() { resizeClaims(p.ctx, p.set.Namespace) }
+// resize is what a resizer does, where there is none: every claim has what it asks for.
+func (p *play) resize() {
+	if p.disks == nil {
+		resizeClaims(p.ctx, p.set.Namespace)
+	}
+}
 
 func resizeClaims(ctx context.Context, namespace string) {
 	var list corev1.PersistentVolumeClaimList
@@ -363,22 +373,29 @@ func (p *play) claimsGrown() sliceapi.VolumeClaimStatus {
 func TestGrowth(t *testing.T) {
 	for name, set := range map[string]*sliceapi.StatefulSet{"anew": slice(3), "in place": inPlace(3, sliceapi.InPlaceIfPossible)} {
 		t.Run("R-090 R-093 R-099 "+name, func(t *testing.T) {
-			p := growing(t, set, sliceapi.OnPodRollingUpdate, true)
-			before := p.uids()
-			p.eventually("all claims are as they were asked for", func() bool {
-				return p.claimsGrown() == sliceapi.VolumeClaimStatus{VolumeClaimName: "data", CompatibleReplicas: 3, CompatibleReadyReplicas: 3}
-			})
-			p.ask("2Gi", func(s *sliceapi.StatefulSetSpec) { s.Template.Spec.Containers[0].Image = "web:2" })
-			p.held("web-2: its claims grow")
-			p.eventually("one claim asks for more", func() bool {
-				return p.claimsGrown() == sliceapi.VolumeClaimStatus{VolumeClaimName: "data", CompatibleReplicas: 1}
-			})
-			p.kept(before)
-			p.grows(3)
-			p.ask("3Gi", nil)
-			p.grows(3)
+			growing(t, set, sliceapi.OnPodRollingUpdate, true).growsInTurn()
 		})
 	}
+}
+
+// growsInTurn asks for more with a new image, and then for more alone.
+func (p *play) growsInTurn() {
+	p.t.Helper()
+	before := p.uids()
+	p.eventually("all claims are as they were asked for", func() bool {
+		return p.claimsGrown() == sliceapi.VolumeClaimStatus{VolumeClaimName: "data", CompatibleReplicas: 3, CompatibleReadyReplicas: 3}
+	})
+	free := p.stall()
+	p.ask("2Gi", func(s *sliceapi.StatefulSetSpec) { s.Template.Spec.Containers[0].Image = "web:2" })
+	p.held("web-2: its claims grow")
+	p.eventually("one claim asks for more", func() bool {
+		return p.claimsGrown() == sliceapi.VolumeClaimStatus{VolumeClaimName: "data", CompatibleReplicas: 1}
+	})
+	p.kept(before)
+	free()
+	p.grows(3)
+	p.ask("3Gi", nil)
+	p.grows(3)
 }
 
 // TestGrowthOnDelete: a claim of that strategy grows for nobody.
@@ -414,7 +431,12 @@ func TestGrowthRefused(t *testing.T) {
 func TestGrowthPartition(t *testing.T) {
 	set := slice(3)
 	set.Spec.UpdateStrategy = rolling(func(r *sliceapi.RollingUpdateStrategy) { r.Partition = new(int32(2)) })
-	p := growing(t, set, sliceapi.OnPodRollingUpdate, true)
+	growing(t, set, sliceapi.OnPodRollingUpdate, true).growsAtPartition()
+}
+
+// growsAtPartition asks for more at the partition of a set of three, and then of all.
+func (p *play) growsAtPartition() {
+	p.t.Helper()
 	p.step("R-094: only the claim at the partition grows", func(*testing.T) {
 		p.ask("2Gi", func(s *sliceapi.StatefulSetSpec) { s.Template.Spec.Containers[0].Image = "web:2" })
 		p.eventually("one pod is updated", func() bool { p.resize(); return p.images()["web-2"] == "web:2" })

@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/sliceshift/sliceshift/e2e/csi/site"
 	"github.com/sliceshift/sliceshift/e2e/fixture"
 	"github.com/sliceshift/sliceshift/e2e/harness"
 	sliceapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
@@ -42,6 +43,8 @@ type play struct {
 	t   *testing.T
 	ctx context.Context //nolint:containedctx // a test has one context, and every helper needs it
 	set *sliceapi.StatefulSet
+	// disks are what its claims are of, or nil: they are in name only.
+	disks *site.Site
 }
 
 // slice is a StatefulSet of so many replicas.

@@ -180,7 +180,7 @@ func TestPausedHeals(t *testing.T) {
 // not to go after all.
 func TestTerminationGrace(t *testing.T) {
 	set := slice(1)
-	set.Spec.TerminationReasonGraceSeconds = 2
+	set.Spec.TerminationReasonGraceSeconds = 60 // as long as it takes to see it, and to take it back
 	p := begin(t, set)
 	before := p.uids()
 	p.image("web:2")
@@ -194,7 +194,9 @@ func TestTerminationGrace(t *testing.T) {
 	})
 	p.kept(before)
 	p.hold(p.pod(0))
-	p.image("web:3")
+	p.change(func(s *sliceapi.StatefulSetSpec) {
+		s.TerminationReasonGraceSeconds, s.Template.Spec.Containers[0].Image = 2, "web:3"
+	})
 	p.eventually("web-0 goes", func() bool { return p.pod(0).DeletionTimestamp != nil })
 	told, err := time.Parse(time.RFC3339Nano, p.pod(0).Annotations[sliceapi.TerminationTimeAnnotationKey])
 	p.must(err)

@@ -87,6 +87,9 @@ func browse(t *testing.T, address string, on screen) *tab {
 	if os.Getuid() == 0 {
 		options = append(options, chromedp.NoSandbox) // Chromium refuses one to root
 	}
+	if strings.HasPrefix(address, "https://") {
+		options = append(options, chromedp.Flag("ignore-certificate-errors", true)) // it is the manager's own
+	}
 	allocator, stop := chromedp.NewExecAllocator(t.Context(), options...)
 	t.Cleanup(stop)
 	ctx, closeTab := chromedp.NewContext(allocator)

@@ -31,13 +31,17 @@ func TestHundred(t *testing.T) {
 	}
 	p := serve(t, harness.East().Kubeconfig(), "-n", shop.namespace)
 	const all = `document.querySelectorAll("#list tbody tr").length === 100`
+	const painted = `performance.getEntriesByName("painted").length > 0 && ` + all
 	b := browse(t, p.address, desk)
-	b.await(all)
+	paint := func() time.Duration {
+		b.await(painted)
+		return time.Duration(ask[float64](b, `Math.max(...performance.getEntriesByName("painted").map((e) => e.startTime))`) * float64(time.Millisecond))
+	}
+	first := paint() // by a browser and a command that have just been started: it is told, and not judged
 	var paints, updates []time.Duration
 	for range 5 {
 		b.do(chromedp.Navigate("about:blank"), chromedp.Navigate(p.address))
-		b.await(all)
-		paints = append(paints, time.Duration(ask[float64](b, `Math.max(...performance.getEntriesByName("painted").map((e) => e.startTime))`)*float64(time.Millisecond)))
+		paints = append(paints, paint())
 	}
 	b.run(`new MutationObserver(() => {
 		const word = document.querySelector("#list").innerText.match(/change-\d+/)?.[0];
@@ -51,7 +55,7 @@ func TestHundred(t *testing.T) {
 		updates = append(updates, time.UnixMilli(int64(ask[float64](b, `globalThis.seen["`+word+`"]`))).Sub(begun))
 	}
 	took := memory(t, p, "RssAnon")
-	t.Logf("first paint %v, updates %v, memory %d KiB, and %d KiB of the program's file", paints, updates, took>>10, memory(t, p, "RssFile")>>10)
+	t.Logf("the first of all paints %v, first paints %v, updates %v, memory %d KiB, and %d KiB of the program's file", first, paints, updates, took>>10, memory(t, p, "RssFile")>>10)
 	if median(paints) > mostFirstPaint {
 		t.Errorf("100 rows are shown after %v", paints)
 	}

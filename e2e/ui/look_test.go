@@ -118,14 +118,20 @@ func TestScreenshots(t *testing.T) {
 		b.on(shot.on)
 		b.show(shop.namespace, shot.view)
 		b.run(`document.activeElement?.blur()`)
-		data := smaller(t, see(b, chromedp.CaptureScreenshot()))
-		const most = 150_000
-		if len(data) == 0 || len(data) > most {
-			t.Errorf("%s has %d bytes", shot.file, len(data))
-		}
-		if err := os.WriteFile(filepath.Join(folder, shot.file), data, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		keep(t, folder, shot.file, see(b, chromedp.CaptureScreenshot()))
+	}
+}
+
+// keep writes an image of the documentation, if it is not too large for that.
+func keep(t *testing.T, folder, name string, shot []byte) {
+	t.Helper()
+	data := smaller(t, shot)
+	const most = 150_000
+	if len(data) == 0 || len(data) > most {
+		t.Errorf("%s has %d bytes", name, len(data))
+	}
+	if err := os.WriteFile(filepath.Join(folder, name), data, 0o600); err != nil {
+		t.Fatal(err)
 	}
 }
 

@@ -20,11 +20,17 @@ type bench struct{ testbinary.Folder }
 // model is the package that explores the states of a migration.
 const model = "migration/model"
 
-// packages are those whose tests may catch a fault in a file: its own, the model, and migration,
-// which is built on all of them.
+// methods are the packages whose tests are built on package volumes.
+var methods = []string{"volumes/copy", "volumes/snapshot"}
+
+// packages are those whose tests may catch a fault in a file: its own, those of methods where that is package volumes,
+// the model, and migration, which is built on all of them.
 func packages(file string) []string {
-	own := filepath.ToSlash(filepath.Dir(file))
-	return slices.Compact([]string{own, model, "migration"})
+	all := []string{filepath.ToSlash(filepath.Dir(file))}
+	if all[0] == "volumes" {
+		all = append(all, methods...)
+	}
+	return slices.Compact(append(all, model, "migration"))
 }
 
 func (b bench) try(ctx context.Context, m mutant) (verdict, error) {
@@ -42,7 +48,7 @@ func (b bench) try(ctx context.Context, m mutant) (verdict, error) {
 			return v, fmt.Errorf("it does not compile: %w", err)
 		}
 		if pkg == model {
-			output, failed, err := b.run(ctx, pkg, "-test.run=^TestModel$", "-model=small", "-test.failfast")
+			output, failed, err := b.run(ctx, pkg, "-test.run=^TestModel(OfMethods)?$", "-model=small", "-test.failfast")
 			if err != nil {
 				return v, err
 			}
@@ -53,7 +59,7 @@ func (b bench) try(ctx context.Context, m mutant) (verdict, error) {
 		if len(v.tests) > 0 && (pkg == model || pkg == "migration") {
 			continue // the tests of its own package have caught it
 		}
-		args := append([]string{"-test.skip=^TestModel$", "-test.failfast"}, b.RapidArgs(pkg)...)
+		args := append([]string{"-test.skip=^TestModel(OfMethods)?$", "-test.failfast"}, b.RapidArgs(pkg)...)
 		output, failed, err := b.run(ctx, pkg, args...)
 		if err != nil {
 			return v, err
@@ -79,9 +85,9 @@ func (b bench) run(ctx context.Context, pkg string, args ...string) (output stri
 
 var (
 	// invariant is how a line of the model begins that says what is wrong.
-	invariant = regexp.MustCompile(`(?m)^\s+(?:model_test\.go:\d+: )?((?:I\d|liveness): .*)$`)
+	invariant = regexp.MustCompile(`(?m)^\s+(?:(?:model|methods)_test\.go:\d+: )?((?:I\d|liveness): .*)$`)
 	// other is the first line of whatever else it says.
-	other  = regexp.MustCompile(`model_test\.go:\d+: (.+)`)
+	other  = regexp.MustCompile(`(?:model|methods)_test\.go:\d+: (.+)`)
 	failed = regexp.MustCompile(`(?m)^--- FAIL: (\w+)`)
 	stuck  = regexp.MustCompile(`(?m)^panic: (.+)`)
 )

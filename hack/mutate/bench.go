@@ -23,7 +23,11 @@ import (
 var switches string
 
 // layers are the packages of a migration, each with tests that are built on those before it.
-var layers = []string{"migration/plan", "migration/scope", "migration/simulate", "migration/pass", "migration/model", "migration/observe", "migration/execute", "migration/preflight", "migration"}
+var layers = []string{"migration/plan", "migration/checks", "migration/planner", "migration/scope", "migration/simulate", "migration/pass", "migration/model", "migration/observe", "migration/execute", "migration/preflight", "migration"}
+
+// carriers are the packages of how volumes move; the tests of the methods are built on package volumes. What they
+// decide is used by the layers.
+var carriers = []string{"volumes", "volumes/copy", "volumes/snapshot", "volumes/methods"}
 
 // rooms are likewise those of the slice controller.
 var rooms = []string{"slices/decide", "slices/observe", "slices/execute", "slices"}
@@ -98,6 +102,9 @@ func testers(pkg string) []string {
 		if at := slices.Index(each, pkg); at >= 0 {
 			return each[at:]
 		}
+	}
+	if at := slices.Index(carriers, pkg); at >= 0 {
+		return slices.Concat(carriers[at:], layers)
 	}
 	return slices.Concat([]string{pkg}, layers)
 }

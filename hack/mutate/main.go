@@ -65,7 +65,7 @@ func run(ctx context.Context, o options) error {
 		return err
 	}
 	if len(sources) == 0 {
-		fmt.Fprintln(os.Stderr, "no file of those that decide")
+		fmt.Fprintln(os.Stderr, "NOT RUN: no fault is made, for no file has changed that does nothing but decide")
 		return nil
 	}
 	mutants, err := plantAll(sources)

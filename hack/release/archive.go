@@ -82,7 +82,8 @@ func tarred(entries []entry, at time.Time) ([]byte, error) {
 			return nil, fmt.Errorf("packing %s: %w", e.name, err)
 		}
 	}
-	return out.Bytes(), w.Close()
+	err := w.Close() // it writes the end of the archive
+	return out.Bytes(), err
 }
 
 // tarGz is tarred and compressed.

@@ -33,6 +33,7 @@ import (
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
 	"github.com/sliceshift/sliceshift/internal/clusters/podlist"
+	"github.com/sliceshift/sliceshift/internal/clusters/slim"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/workload"
 )
@@ -84,11 +85,26 @@ func Connect(name string, config *rest.Config) (*Connection, error) {
 // ConnectWithin is Connect for a cluster that is not trusted: what it answers is held within an
 // allowance. It is asked in JSON, of which can be told what it will take, but for lists of pods.
 func ConnectWithin(name string, config *rest.Config, allowance *Allowance) (*Connection, error) {
-	core, err := newCore(name, config, allowance != nil)
+	core, err := newCore(name, config, nil, &slim.Volumes{}, allowance != nil)
 	if err != nil {
 		return nil, err
 	}
 	return core.connect(name, allowance)
+}
+
+// Off is the connection of a cluster that is not to be talked to, because it is lost for
+// good. Every read and every write over it is an error, and none leaves this process: what
+// is asked of it cannot end up in another cluster.
+func Off(name string) (*Connection, error) {
+	return Connect(name, &rest.Config{Host: "https://off.invalid", QPS: -1, Transport: refusing{name}})
+}
+
+// refusing is a way that leads nowhere.
+type refusing struct{ name string }
+
+// RoundTrip implements http.RoundTripper.
+func (r refusing) RoundTrip(*http.Request) (*http.Response, error) {
+	return nil, fmt.Errorf("cluster %s is to be recovered from: it was declared lost, and nothing is asked of it", r.name)
 }
 
 // Name of the cluster, for people.
@@ -145,13 +161,14 @@ func (c *Connection) close() {
 	c.core.share.leave(c.payer)
 }
 
-// Serves says whether the cluster serves a kind in a version.
+// Serves says whether the cluster serves a kind in a version. Each identity asks for itself: behind one address there are
+// proxies that lead each to a cluster of its own.
 func (c *Connection) Serves(ctx context.Context, object client.Object) (bool, error) {
 	gvk, err := apiutil.GVKForObject(object, c.core.scheme)
 	if err != nil {
 		return false, err
 	}
-	if _, err := c.core.mapper.RESTMapping(gvk.GroupKind(), gvk.Version); err != nil {
+	if _, err := c.core.mapper.RESTMapper.RESTMapping(gvk.GroupKind(), gvk.Version); err != nil {
 		if meta.IsNoMatchError(err) {
 			return false, nil
 		}

@@ -15,6 +15,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
 	"github.com/sliceshift/sliceshift/internal/clusters/podlist"
+	"github.com/sliceshift/sliceshift/internal/clusters/slim"
+	"github.com/sliceshift/sliceshift/internal/clusters/starting"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
@@ -29,8 +31,10 @@ type core struct {
 	upgrading func() (*http.Client, error)
 	guard     *guard
 	scheme    *runtime.Scheme
-	mapper    meta.RESTMapper
+	mapper    resources
 	hub       *hub
+	// volumes are kept once for all cores of a pool.
+	volumes *slim.Volumes
 	// share is on whom what is watched is booked; nil: nobody.
 	share *share
 
@@ -38,17 +42,17 @@ type core struct {
 	spaces map[Scope]*store
 }
 
-// newCore prepares the way to a cluster. What is watched of one that is not trusted is booked on those
-// who connect.
-func newCore(name string, config *rest.Config, booked bool) (*core, error) {
+// newCore prepares the way to a cluster, whose volumes are kept among those that are given. What it serves is found out
+// where mapper is nil. What is watched of one that is not trusted is booked on those who connect.
+func newCore(name string, config *rest.Config, mapper meta.RESTMapper, volumes *slim.Volumes, booked bool) (*core, error) {
 	config = rest.CopyConfig(config)
 	config.UserAgent = "sliceshift"
-	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return counted{next} })
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return starting.New(counted{next}) })
 	if config.QPS > 0 && config.RateLimiter == nil {
 		// Without it each kind would have a limit of its own.
 		config.RateLimiter = flowcontrol.NewTokenBucketRateLimiter(config.QPS, cmp.Or(config.Burst, rest.DefaultBurst))
 	}
-	c := &core{config: config, scheme: NewScheme(), hub: newHub(), spaces: map[Scope]*store{}}
+	c := &core{config: config, scheme: NewScheme(), hub: newHub(), volumes: volumes, spaces: map[Scope]*store{}}
 	var pays room
 	if booked {
 		config.ContentType, config.AcceptContentTypes = jsonType, jsonType
@@ -61,8 +65,11 @@ func newCore(name string, config *rest.Config, booked bool) (*core, error) {
 	}
 	c.upgrading = sync.OnceValues(func() (*http.Client, error) { return newUpgrading(config) })
 	c.http, c.guard = guarded(name, c.transport, c.scheme, pays)
-	if c.mapper, err = apiutil.NewDynamicRESTMapper(config, c.http); err != nil {
-		return nil, fmt.Errorf("cluster %s: %w", name, err)
+	c.http = lasting(c.http)
+	if c.mapper.RESTMapper = mapper; mapper == nil {
+		if c.mapper.RESTMapper, err = apiutil.NewDynamicRESTMapper(config, c.http); err != nil {
+			return nil, fmt.Errorf("cluster %s: %w", name, err)
+		}
 	}
 	return c, nil
 }

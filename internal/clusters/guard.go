@@ -166,9 +166,9 @@ func (g *guard) success(req *http.Request, resp *http.Response) (*http.Response,
 	}
 	query := req.URL.Query()
 	body := &bounded{ReadCloser: resp.Body, cluster: g.cluster}
-	watches := query.Get("watch") == "true" || query.Get("watch") == "1"
+	watched := watches(req)
 	switch {
-	case watches:
+	case watched:
 		body.left, body.event = g.limits.list, g.limits.event
 	case query.Has("continue"):
 		body.left, body.read = min(g.limits.answer, g.limits.list-g.readOf(req.URL.Path, 0)), func(n int) { g.readOf(req.URL.Path, n) }
@@ -182,12 +182,12 @@ func (g *guard) success(req *http.Request, resp *http.Response) (*http.Response,
 		}
 	}
 	if g.allowance != nil {
-		body.passes = watches
-		if body.tab = g.tabOf(req, watches, query.Has("continue")); body.tab == nil {
+		body.passes = watched
+		if body.tab = g.tabOf(req, watched, query.Has("continue")); body.tab == nil {
 			body.tab, body.own = &tab{of: g.allowance}, true
 		}
 	}
-	if kind == jsonType && (watches || g.allowance != nil) {
+	if kind == jsonType && (watched || g.allowance != nil) {
 		body.scanner = &weigh.Scanner{}
 	}
 	resp.Body = body

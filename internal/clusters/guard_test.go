@@ -250,7 +250,11 @@ func TestStreamsAreBounded(t *testing.T) {
 // bounds makes the limits of a connection small: 100 bytes an event, 400 an answer, 1000 a list.
 func bounds(t *testing.T, west *Connection) {
 	t.Helper()
-	of, ok := west.core.http.Transport.(*guard)
+	lasting, ok := west.core.http.Transport.(timely)
+	if !ok {
+		t.Fatal("the connection is not bounded in time")
+	}
+	of, ok := lasting.RoundTripper.(*guard)
 	if !ok {
 		t.Fatal("the connection is not guarded")
 	}

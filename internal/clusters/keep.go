@@ -18,6 +18,7 @@ func (s *store) keep(in any) (any, error) {
 		return in, nil // a tombstone has nothing to drop
 	}
 	slim.Down(object)
+	object = s.volumes.Once(object)
 	if s.kept.of == nil {
 		return object, nil
 	}

@@ -3,22 +3,35 @@ package clusters
 import (
 	"sync"
 
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
+
+	"github.com/sliceshift/sliceshift/internal/clusters/slim"
 )
 
 // Pool shares what is watched between all who ask for the same key, and forgets it when the last of
 // them lets go.
 type Pool struct {
+	// Mapper is of the cluster of tenants that are trusted: what it serves need not be found out for each of
+	// them. Nil: it is.
+	Mapper meta.RESTMapper
+
 	mu    sync.Mutex
 	cores map[string]*shared
+	// kinds are by API server, while anybody is connected to it.
+	kinds map[server]*served
 	// held is the allowance of each tenant, in bytes.
 	held       int64
 	allowances map[Tenant]*Allowance
+	// volumes are those of all clusters, each once.
+	volumes slim.Volumes
 }
 
 // shared is a core with its connections.
 type shared struct {
 	core        *core
+	server      server
 	connections map[user]*lease
 }
 
@@ -37,7 +50,7 @@ type lease struct {
 // NewPool returns an empty pool. Of what the clusters of one tenant answer no more than so many
 // bytes are held.
 func NewPool(held int64) *Pool {
-	return &Pool{cores: map[string]*shared{}, held: held, allowances: map[Tenant]*Allowance{}}
+	return &Pool{cores: map[string]*shared{}, kinds: map[server]*served{}, held: held, allowances: map[Tenant]*Allowance{}}
 }
 
 // Tenant is whose allowance holds what a cluster answers; empty: it is trusted.
@@ -52,17 +65,24 @@ func (p *Pool) Get(key, name string, config *rest.Config, tenant Tenant) (connec
 	defer p.mu.Unlock()
 	of := p.cores[key]
 	if of == nil {
-		core, err := newCore(config.Host, config, tenant != "")
+		mapper := p.Mapper
+		if tenant != "" {
+			mapper = nil
+		}
+		at := serverOf(config)
+		core, err := newCore(config.Host, config, mapper, &p.volumes, tenant != "")
 		if err != nil {
 			return nil, nil, err
 		}
-		of = &shared{core: core, connections: map[user]*lease{}}
+		core.mapper.known = p.known(at)
+		of = &shared{core: core, server: at, connections: map[user]*lease{}}
 	}
 	who := user{tenant, name}
 	has := of.connections[who]
 	if has == nil {
 		connection, err := of.core.connect(name, p.allowance(tenant))
 		if err != nil {
+			p.forget(of.server)
 			return nil, nil, err
 		}
 		has = &lease{Connection: connection}
@@ -71,6 +91,27 @@ func (p *Pool) Get(key, name string, config *rest.Config, tenant Tenant) (connec
 	has.holders++
 	p.cores[key] = of
 	return has.Connection, sync.OnceFunc(func() { p.release(key, of, who) }), nil
+}
+
+// known is what is known of what a server serves; nil: it does not prove which one it is.
+func (p *Pool) known(at server) *served {
+	if at == (server{}) {
+		return nil
+	}
+	if p.kinds[at] == nil {
+		p.kinds[at] = &served{kinds: map[schema.GroupVersionKind]*meta.RESTMapping{}}
+	}
+	return p.kinds[at]
+}
+
+// forget drops what is known of a server that nobody is connected to.
+func (p *Pool) forget(at server) {
+	for _, of := range p.cores {
+		if of.server == at {
+			return
+		}
+	}
+	delete(p.kinds, at)
 }
 
 // allowance is shared by all clusters of a tenant.
@@ -95,6 +136,7 @@ func (p *Pool) release(key string, of *shared, who user) {
 	if delete(of.connections, who); len(of.connections) == 0 {
 		of.core.close()
 		delete(p.cores, key)
+		p.forget(of.server)
 	}
 }
 

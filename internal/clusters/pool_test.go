@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/client-go/rest"
 )
 
@@ -63,7 +64,7 @@ func (s tenants) look(key string, tenant Tenant) (view *View, leave func()) {
 }
 
 // TestPoolShares: however many tenants and Secrets lead to a cluster under one identity, it is watched
-// once, and under two identities twice; each tenant pays for what it is shown, and has it all back.
+// once, and under two identities twice, whose volumes are kept once; each tenant pays for what it is shown, and has it all back.
 func TestPoolShares(t *testing.T) {
 	const volumes = "/api/v1/persistentvolumes"
 	w := &watching{paths: map[string]int{}}
@@ -80,9 +81,12 @@ func TestPoolShares(t *testing.T) {
 	if err := again.List(t.Context(), &corev1.PodList{}); err != nil || s.pool.allowance("shop").room() != 8<<20 {
 		t.Errorf("one has left, with %d, and the other one: %v", s.pool.allowance("shop").room(), err)
 	}
-	_, leaveOther := s.look("another", "bank")
+	other, leaveOther := s.look("another", "bank")
 	if w.of(volumes) != 2 || s.pool.Len() != 2 {
 		t.Errorf("%d watches over %d connections", w.of(volumes), s.pool.Len())
+	}
+	if kept := again.volumes.volumes; kept != &s.pool.volumes || other.volumes.volumes != kept {
+		t.Error("their volumes are kept apart")
 	}
 	leaveAgain()
 	leaveOther()
@@ -117,5 +121,22 @@ func TestPoolPutsOut(t *testing.T) {
 	}
 	if s.pool.Len() != 1 {
 		t.Errorf("%d connections", s.pool.Len())
+	}
+}
+
+// TestPoolMapper: what the trusted cluster serves is known already; of any other one nobody takes that for granted.
+func TestPoolMapper(t *testing.T) {
+	s := newTenants(t, stream("pods", 1))
+	known := meta.NewDefaultRESTMapper(nil)
+	s.pool.Mapper = known
+	for tenant, want := range map[Tenant]bool{"": true, "shop": false} {
+		connection, release, err := s.pool.Get("of "+string(tenant), "east", s.config, tenant)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer release()
+		if got := connection.core.mapper.RESTMapper == meta.RESTMapper(known); got != want {
+			t.Errorf("tenant %q: %v", tenant, got)
+		}
 	}
 }

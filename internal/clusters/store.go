@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
+	"github.com/sliceshift/sliceshift/internal/clusters/slim"
 	"github.com/sliceshift/sliceshift/workload"
 )
 
@@ -32,6 +33,9 @@ type store struct {
 	// filled is closed once all was listed, or failed to be, for the reason in err.
 	filled chan struct{}
 	err    error
+
+	// volumes are kept once for all stores of a pool.
+	volumes *slim.Volumes
 
 	mu sync.Mutex
 	// kept is what is kept of the cluster's objects, and weights what each weighs.
@@ -65,7 +69,7 @@ func (p part) of() string {
 func (c *core) newStore(ctx context.Context, of part) *store {
 	running, stop := context.WithCancel(unheld(context.WithoutCancel(ctx)))
 	s := &store{
-		part: of, stop: stop, hub: c.hub, filled: make(chan struct{}),
+		part: of, stop: stop, hub: c.hub, volumes: c.volumes, filled: make(chan struct{}),
 		kept: &tab{of: c.guard.allowance}, weights: map[string]int64{},
 	}
 	go func() {

@@ -17,7 +17,10 @@ import (
 )
 
 // ofEngine are the packages that a migration's writes come from.
-var ofEngine = []string{"migration", "migration/plan", "migration/simulate", "migration/pass", "migration/endpoint", "migration/observe", "migration/execute", "migration/preflight", "pdb", "volumes"}
+var ofEngine = []string{"migration", "migration/plan", "migration/checks", "migration/planner", "migration/simulate", "migration/pass", "migration/endpoint", "migration/observe", "migration/execute", "migration/preflight", "pdb", "volumes"}
+
+// ofMethods are those of the ways to carry a volume as well.
+var ofMethods = append(slices.Clone(ofEngine), "volumes/copy", "volumes/snapshot", "volumes/methods")
 
 // ofSlices are those that the writes of our own StatefulSet controller come from.
 var ofSlices = []string{"slices", "slices/decide", "slices/observe", "slices/execute"}
@@ -28,22 +31,28 @@ var ofDecisions = slices.Concat(ofEngine, ofSlices)
 // ofPrograms are those of the whole way to an API server.
 var ofPrograms = append(slices.Clone(ofEngine), "internal/clusters", "internal/kubeconfig", "internal/records", "cmd/manager", "cmd/migrate/command", "cmd/migrate/move")
 
+// ofMover are those of the program that copies volumes.
+var ofMover = []string{"cmd/mover", "mover/codec", "mover/entry", "mover/wire", "mover/differ", "mover/tree", "mover/block", "mover/link", "mover/transfer"}
+
 // about says of which packages each make target's figures are.
 var about = map[string][]string{
-	"verify-model": ofEngine,
-	"crash-matrix": ofPrograms,
-	"chaos":        ofPrograms,
-	"swing":        ofPrograms,
-	"successor":    ofPrograms,
-	"hostile":      ofPrograms,
-	"bench":        ofPrograms,
-	"bench-many":   ofPrograms,
-	"bench-slices": append(slices.Clone(ofSlices), "cmd/manager"),
-	"duel":         ofSlices,
-	"soak":         ofSlices,
-	"e2e-etcd":     ofPrograms,
-	"mutants":      ofDecisions,
-	"mutants-list": ofDecisions,
+	"verify-model":     ofEngine,
+	"verify-methods":   ofMethods,
+	"crash-matrix":     ofPrograms,
+	"chaos":            ofPrograms,
+	"swing":            ofPrograms,
+	"successor":        ofPrograms,
+	"hostile":          ofPrograms,
+	"bench":            ofPrograms,
+	"bench-many":       ofPrograms,
+	"bench-slices":     append(slices.Clone(ofSlices), "cmd/manager"),
+	"bench-copy":       ofMover,
+	"bench-copy-files": ofMover,
+	"duel":             ofSlices,
+	"soak":             ofSlices,
+	"e2e-etcd":         ofPrograms,
+	"mutants":          ofDecisions,
+	"mutants-list":     ofDecisions,
 }
 
 // block is a place for figures: whose they are, what they say, where they were measured, and of

@@ -2,7 +2,6 @@
 package heap
 
 import (
-	"math"
 	"os"
 	"runtime"
 	"runtime/debug"
@@ -10,50 +9,60 @@ import (
 	"sync/atomic"
 )
 
-// growth is by how much the heap may grow between two collections, in percent of what is in use:
-// most of it are the pods of the cache, and there is little garbage beside it. Of a small heap
-// that would be so little that most of the time went into collecting. unused counts as in use for
-// this, and no page of it is ever touched: it lets any heap grow by growth percent of it more.
+// The heap may grow by growth percent of what is in use between two collections, and by spare bytes more: most of
+// it are the pods of the cache, and there is little garbage beside it, but of a small heap that would be so little that
+// most of the time went into collecting.
 //
-// room is what the process may take before the collector runs more often than that, unused included: what
-// a hundred migrations throw away within one collection would take half as much again.
+// room is what the process may take before the collector runs more often than that: what a hundred
+// migrations throw away within one collection would take half as much again.
 const (
 	growth = 40
-	unused = 48 << 20
-	room   = 160 << 20
+	spare  = 19 << 20
+	room   = 112 << 20
 )
 
-// Bound makes the collector run that often, unless the environment variables GOGC or GOMEMLIMIT say how often
-// it shall. What it returns ends that.
+// Bound makes the collector run that often, unless the environment variable GOGC says how often it shall. The limit
+// of GOMEMLIMIT, which the shipped manifests set, is not exceeded. What it returns ends that.
 func Bound() (end func()) {
-	for _, name := range []string{"GOGC", "GOMEMLIMIT"} {
-		if _, set := os.LookupEnv(name); set {
-			return func() {}
-		}
+	if _, set := os.LookupEnv("GOGC"); set {
+		return func() {}
 	}
-	percent, ballast := debug.SetGCPercent(growth), make([]byte, unused)
-	limit := debug.SetMemoryLimit(room)
+	most := debug.SetMemoryLimit(-1)
+	adapt := func(live uint64) (percent int) {
+		percent = debug.SetGCPercent(percentFor(live))
+		debug.SetMemoryLimit(limitFor(live, most))
+		return percent
+	}
+	percent := adapt(live())
 	ended := &atomic.Bool{}
-	afterEach(ended, func() { debug.SetMemoryLimit(limitFor(live())) })
+	afterEach(ended, func() { adapt(live()) })
 	return func() {
 		ended.Store(true)
 		debug.SetGCPercent(percent)
-		debug.SetMemoryLimit(limit)
-		runtime.KeepAlive(ballast)
+		debug.SetMemoryLimit(most)
 	}
 }
 
-// limitFor is the limit for what is in use after a collection, in bytes. Of a heap that fills the room it lets
-// as much be thrown away as is in use: near its limit the collector would run all the time.
-func limitFor(live uint64) int64 {
-	return int64(min(max(room, 2*live), math.MaxInt64))
+// percentFor is by how many percent of what is in use the heap may grow. The runtime lets any heap grow to 4 MiB, and by that many
+// percent of them.
+func percentFor(live uint64) int { return growth + int(100*spare/max(live, 4<<20)) } //nolint:gosec // at most 515
+
+// limitFor is the limit for what is in use after a collection, in bytes; it is never more than most. Of a heap that
+// fills the room it lets as much be thrown away as is in use: near its limit the collector would run all the time.
+func limitFor(live uint64, most int64) int64 {
+	return int64(min(max(room, 2*live), uint64(most))) //nolint:gosec // most is a limit, and at most that
 }
 
-// live are the bytes that the last collection has found in use.
+// live are the bytes that the last collection has found in use: what is reachable, with the stacks and variables that it looks
+// through, of which the runtime takes its percents, too.
 func live() uint64 {
-	sample := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
-	metrics.Read(sample)
-	return sample[0].Value.Uint64()
+	samples := []metrics.Sample{{Name: "/gc/heap/live:bytes"}, {Name: "/gc/scan/stack:bytes"}, {Name: "/gc/scan/globals:bytes"}}
+	metrics.Read(samples)
+	sum := uint64(0)
+	for _, sample := range samples {
+		sum += sample.Value.Uint64()
+	}
+	return sum
 }
 
 // collected is an object that nothing uses: a collection has run when it goes.

@@ -1,29 +1,23 @@
 package heap
 
 import (
-	"os"
+	"math"
 	"runtime"
 	"runtime/debug"
-	"strings"
 	"testing"
 	"time"
 )
 
-// TestBound: a small heap may grow by more than itself before it is collected, what lets it is not
-// in memory, and the environment has the last word.
+// TestBound: a small heap may grow by more than itself before it is collected, and the environment has the last word.
 func TestBound(t *testing.T) {
 	t.Run("a small heap", func(t *testing.T) {
-		before := resident(t)
 		end := Bound()
 		defer end()
 		runtime.GC()
 		var m runtime.MemStats
 		runtime.ReadMemStats(&m)
-		if room := m.NextGC - m.HeapAlloc; room < unused*growth/200 || room > unused {
-			t.Errorf("it may grow by %d bytes, from %d to %d", room, m.HeapAlloc, m.NextGC)
-		}
-		if grown := resident(t) - before; grown > unused/2 {
-			t.Errorf("%d bytes more are in memory", grown)
+		if more := m.NextGC - m.HeapAlloc; more < spare/2 || more > 2*spare {
+			t.Errorf("it may grow by %d bytes, from %d to %d", more, m.HeapAlloc, m.NextGC)
 		}
 	})
 	t.Run("a large heap", func(t *testing.T) {
@@ -41,6 +35,19 @@ func TestBound(t *testing.T) {
 		runtime.KeepAlive(kept)
 		debug.FreeOSMemory() // what is mapped counts against the limit of the next one
 	})
+	t.Run("GOMEMLIMIT", func(t *testing.T) {
+		before := debug.SetMemoryLimit(room / 2)
+		defer debug.SetMemoryLimit(before)
+		Bound()()
+		if limit := debug.SetMemoryLimit(-1); limit != room/2 {
+			t.Errorf("it was taken for the limit when it ended: %d", limit)
+		}
+		end := Bound()
+		defer end()
+		if limit := debug.SetMemoryLimit(-1); limit != room/2 {
+			t.Errorf("the limit is %d", limit)
+		}
+	})
 	t.Run("GOGC", func(t *testing.T) {
 		t.Setenv("GOGC", "75")
 		before := debug.SetGCPercent(75)
@@ -54,28 +61,21 @@ func TestBound(t *testing.T) {
 }
 
 func TestLimitFor(t *testing.T) {
-	for live, want := range map[uint64]int64{0: room, room / 2: room, room/2 + 1: room + 2, 1 << 30: 2 << 30} {
-		if got := limitFor(live); got != want {
+	const most = 400 << 20
+	for live, want := range map[uint64]int64{0: room, room / 2: room, room/2 + 1: room + 2, most: most} {
+		if got := limitFor(live, most); got != want {
 			t.Errorf("%d bytes in use: %d, want %d", live, got, want)
 		}
 	}
+	if got := limitFor(1<<30, math.MaxInt64); got != 2<<30 {
+		t.Errorf("without a limit: %d", got)
+	}
 }
 
-// resident are the bytes of this process that are in memory.
-func resident(t *testing.T) int {
-	status, err := os.ReadFile("/proc/self/status")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for line := range strings.Lines(string(status)) {
-		if rest, found := strings.CutPrefix(line, "VmRSS:"); found {
-			kib := 0
-			for _, digit := range strings.TrimSuffix(strings.TrimSpace(rest), " kB") {
-				kib = kib*10 + int(digit-'0')
-			}
-			return kib << 10
+func TestPercentFor(t *testing.T) {
+	for live, want := range map[uint64]int{0: growth + 475, spare / 2: growth + 200, spare: growth + 100, 10 * spare: growth + 10} {
+		if got := percentFor(live); got != want {
+			t.Errorf("%d bytes in use: %d, want %d", live, got, want)
 		}
 	}
-	t.Fatal("no VmRSS")
-	return 0
 }

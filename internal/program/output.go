@@ -30,13 +30,13 @@ func (in In) Output(ctx context.Context, name string, args ...string) (string, e
 	}
 	if err := cmd.Run(); err != nil {
 		const told = 3 // of its arguments
-		return "", fmt.Errorf("%s %s: %w: %s", name, strings.Join(args[:min(len(args), told)], " "), err, tail(complaints.String()))
+		return "", fmt.Errorf("%s %s: %w: %s", name, strings.Join(args[:min(len(args), told)], " "), err, Tail(complaints.String()))
 	}
 	return strings.TrimRight(out.String(), "\n"), nil
 }
 
-// tail keeps the end of what a program said: that is where the reason is.
-func tail(text string) string {
+// Tail keeps the end of what a program said: that is where the reason is.
+func Tail(text string) string {
 	const most = 2000
 	text = strings.TrimSpace(text)
 	if len(text) > most {

@@ -147,10 +147,31 @@ func Decode(object *corev1.ConfigMap) (*api.Migration, error) {
 	return ConfigMap{Namespace: object.Namespace, Name: object.Labels[LabelKey]}.decode(object)
 }
 
+// NotAMigrationError is that of a ConfigMap which was read, and holds no migration.
+type NotAMigrationError struct {
+	// Namespace and Name are those of the ConfigMap.
+	Namespace, Name string
+	// Cause is what is wrong with its text.
+	Cause error
+}
+
+// Error implements error.
+func (e *NotAMigrationError) Error() string {
+	return fmt.Sprintf("ConfigMap %s/%s does not hold a migration: %v", e.Namespace, e.Name, e.Cause)
+}
+
+// Unwrap gives errors.Is and errors.As the cause.
+func (e *NotAMigrationError) Unwrap() error { return e.Cause }
+
 func (c ConfigMap) decode(object *corev1.ConfigMap) (*api.Migration, error) {
 	m := &api.Migration{}
-	if err := yaml.UnmarshalStrict([]byte(object.Data[dataKey]), m); err != nil {
-		return nil, fmt.Errorf("ConfigMap %s/%s does not hold a migration: %w", c.Namespace, object.Name, err)
+	text, found := object.Data[dataKey]
+	err := yaml.UnmarshalStrict([]byte(text), m)
+	if !found {
+		err = fmt.Errorf("it has no key %s", dataKey)
+	}
+	if err != nil {
+		return nil, &NotAMigrationError{c.Namespace, object.Name, err}
 	}
 	m.Namespace, m.Name = c.Namespace, c.Name
 	m.UID, m.ResourceVersion, m.CreationTimestamp = object.UID, object.ResourceVersion, object.CreationTimestamp

@@ -1,4 +1,4 @@
-// Package treediff says in what two trees of files differ, by rsync and by go-mtree: it is for those who judge the
+// Package treediff says in what two trees of files differ, by rsync and by go-mtree, or two devices: it is for those who judge the
 // mover, and shares no code with it.
 package treediff
 
@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -22,8 +23,12 @@ var ErrNoRsync = errors.New("rsync is not installed")
 // huge is the size, in bytes, of a file that consists of holes: nobody reads all of it for a comparison.
 const huge = 1 << 30
 
-// Compare has both judges compare, rsync where it is installed, and returns what they found, a line each.
+// Compare has both judges compare, rsync where it is installed, and returns what they found, a line each. What is no
+// folder, but a block device, is compared byte by byte.
 func Compare(ctx context.Context, source, destination string) ([]string, error) {
+	if !isFolder(source) {
+		return Devices(source, destination)
+	}
 	found, err := Rsync(ctx, source, destination)
 	if err != nil && !errors.Is(err, ErrNoRsync) {
 		return nil, err
@@ -101,6 +106,37 @@ func Mtree(source, destination string) (found []string, err error) {
 		}
 	}
 	return found, nil
+}
+
+// Devices compares all that is on a device with as much of another one, which may be larger.
+func Devices(source, destination string) (found []string, err error) {
+	from, err := os.Open(source)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, from.Close()) }()
+	to, err := os.Open(destination)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, to.Close()) }()
+	const piece = 1 << 20
+	var a, b [piece]byte
+	for at := int64(0); ; at += piece {
+		n, err := io.ReadFull(from, a[:])
+		if n == 0 && errors.Is(err, io.EOF) {
+			return nil, nil
+		}
+		if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) {
+			return nil, err
+		}
+		if m, err := io.ReadFull(to, b[:n]); err != nil {
+			return []string{fmt.Sprintf("the second ends after %d bytes: %v", at+int64(m), err)}, nil
+		}
+		if !bytes.Equal(a[:n], b[:n]) {
+			return []string{fmt.Sprintf("they differ in the %d bytes from %d on", n, at)}, nil
+		}
+	}
 }
 
 func isFolder(path string) bool {

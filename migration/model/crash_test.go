@@ -10,6 +10,7 @@ import (
 	"github.com/sliceshift/sliceshift/migration/internal/pdbtest"
 	"github.com/sliceshift/sliceshift/migration/internal/plantest"
 	"github.com/sliceshift/sliceshift/migration/plan"
+	"github.com/sliceshift/sliceshift/migration/planner"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/volumes"
 )
@@ -109,7 +110,7 @@ func (y *play) writes(n int) int {
 // next is what the process would do now.
 func (y *play) next() plan.Decision {
 	y.reread(y.p)
-	return plan.Plan(y.p.through(y.Snapshot()))
+	return planner.Plan(y.p.through(y.Snapshot()))
 }
 
 // until does passes until a certain write is the next one, for the n-th time.

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/sliceshift/sliceshift/migration/plan"
+	"github.com/sliceshift/sliceshift/migration/planner"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/volumes"
 )
@@ -117,6 +118,9 @@ func (e *ending) calm(w *model, g goal, back bool) {
 			w.undo()
 		}
 		w.edit = nil
+	}
+	if g.heals {
+		w.ease()
 	}
 	w.turn(g.mode)
 	w.note("the faults stop")
@@ -239,7 +243,7 @@ func (w *model) broughtBack(hold plan.Hold) string {
 	if w.State.Spec.Mode != api.ModeRollback || w.edit != nil || len(w.cut)+len(w.astray) > 0 || w.State.Record.Baseline == nil {
 		return ""
 	}
-	k, more := plan.NextOrdinal(w.State)
+	k, more := planner.NextOrdinal(w.State)
 	if handoff := w.State.Record.Handoff; handoff != nil {
 		k, more = handoff.Ordinal, true
 	}
@@ -293,6 +297,9 @@ func (w *model) causes() []string {
 	}
 	if w.edit != nil {
 		reasons = append(reasons, w.edit.reasons...)
+	}
+	if w.limited() {
+		reasons = append(reasons, api.ReasonCopyTurnedBack)
 	}
 	if w.stuck != nil {
 		reasons = append(reasons, api.ReasonPodTerminating, api.ReasonPodRunning, api.ReasonPodMissing, api.ReasonSourceNotHealthy, api.ReasonReplicaUnavailable, api.ReasonPodNotReady, api.ReasonVolumeAttached, api.ReasonAwaitingDeletion, api.ReasonRolloutInProgress)

@@ -156,6 +156,15 @@ func (m *machine) asInTheBeginning() string {
 			}
 		}
 	}
+	for i, v := range m.State.Volumes {
+		if !v.Separate() {
+			continue
+		}
+		if wrong := m.settledVolume(i, plan.SourceSide); wrong != "" {
+			return wrong
+		}
+		before.Volumes[i], after.Volumes[i] = plan.OrdinalVolume{}, plan.OrdinalVolume{}
+	}
 	return cmp.Diff(before, after, cmpopts.EquateEmpty())
 }
 
@@ -164,6 +173,7 @@ func essence(s plan.Snapshot) plan.Snapshot {
 	s = s.Clone()
 	s.Now, s.Holder, s.Record, s.Spec.Mode, s.Engaged, s.Deleting = plantest.Epoch, "", plan.Record{}, "", false, false
 	s.HookJobs, s.Spec.HookAnswer = plan.HookJobs{}, nil // the Jobs of hooks are kept
+	s.Spec.Prefetch = 0                                  // it is a person's
 	for _, at := range []*plan.Side{&s.Source, &s.Destination} {
 		at.Set.ResourceVersion, at.Set.ScalesBy, at.Set.Observed = "", "", true
 		if at.Set.Replicas == 0 {
@@ -216,6 +226,12 @@ func (m *machine) moved() string {
 			}
 			if !v.Destination.Bound() || v.Destination.Volume.Handle != m.disks[i] {
 				return fmt.Sprintf("%s-%d, which was there before, is not bound", v.Template, v.Ordinal)
+			}
+			continue
+		}
+		if v.Separate() && want.Has(v.Ordinal) {
+			if wrong := m.settledVolume(i, plan.DestinationSide); wrong != "" {
+				return wrong
 			}
 			continue
 		}

@@ -85,6 +85,18 @@ func asNamed(v plan.OrdinalVolume, shared bool, handoff *api.Handoff) plan.Ordin
 	return v
 }
 
+// asOwn is what an observer sees where each side has a volume of its own: the one that its claim names, or that was
+// recorded (ownHolding).
+func asOwn(v plan.OrdinalVolume, handoff *api.Handoff) plan.OrdinalVolume {
+	name := plan.RecordedVolume(handoff, v.Ordinal, v.Template).Name
+	for _, h := range []*volumes.Holding{&v.Source, &v.Destination} {
+		if h.Volume.Found && h.Volume.Name != h.Claim.Volume && h.Volume.Name != name {
+			h.Volume = volumes.Volume{}
+		}
+	}
+	return v
+}
+
 // prudent checks that a decision heeds what it was taken on: no ordinal is stopped that could go
 // nowhere then (I6), and nothing is carried or started that somebody has (I1, I2).
 func (m *machine) prudent(s plan.Snapshot, decision plan.Decision) {

@@ -10,6 +10,7 @@ import (
 	"github.com/sliceshift/sliceshift/migration/internal/pdbtest"
 	"github.com/sliceshift/sliceshift/migration/internal/plantest"
 	"github.com/sliceshift/sliceshift/migration/plan"
+	"github.com/sliceshift/sliceshift/migration/planner"
 	"github.com/sliceshift/sliceshift/migration/scope"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/pdb"
@@ -65,7 +66,7 @@ func TestForeignWriters(t *testing.T) {
 			after := y.Snapshot()
 			for _, s := range []plan.Snapshot{y.p.through(after), focused(y.p.through(after), scope.Reads{Ordinal: new(int32(2))})} {
 				s.Record = y.State.Record
-				decision := plan.Plan(s)
+				decision := planner.Plan(s)
 				if decision.Effect != nil || decision.Record != nil || decision.Done != "" {
 					t.Fatalf("got %+v, want a hold", decision)
 				}
@@ -173,7 +174,7 @@ func TestPreflightFindings(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := tc.c.Build()
 			tc.change(&s)
-			decision := plan.Plan(s)
+			decision := planner.Plan(s)
 			if decision.Record != nil || decision.Effect != nil || decision.Hold == nil || !decision.Hold.Stalled || decision.Hold.Reason != tc.reason {
 				t.Errorf("got %+v, want to be held by %s", decision, tc.reason)
 			}
@@ -184,7 +185,7 @@ func TestPreflightFindings(t *testing.T) {
 	}
 	warned := c.Build()
 	warned.Preflight = []plan.Finding{{Reason: api.ReasonAutoscaled, Warning: true}}
-	if decision := plan.Plan(warned); decision.Record == nil || len(decision.Findings) != 1 {
+	if decision := planner.Plan(warned); decision.Record == nil || len(decision.Findings) != 1 {
 		t.Errorf("a warning refuses: %+v", decision)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/sliceshift/sliceshift/migration/plan"
+	"github.com/sliceshift/sliceshift/migration/planner"
 	"github.com/sliceshift/sliceshift/migration/simulate"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/volumes"
@@ -273,7 +274,7 @@ func usedBy(name plan.SideName) func(*model) func(*model) {
 		if base == nil {
 			return nil
 		}
-		ordinal, more := plan.NextOrdinal(w.State)
+		ordinal, more := planner.NextOrdinal(w.State)
 		if handoff := w.State.Record.Handoff; handoff != nil {
 			ordinal, more = handoff.Ordinal, true
 		}

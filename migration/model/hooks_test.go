@@ -10,6 +10,7 @@ import (
 
 	"github.com/sliceshift/sliceshift/migration/internal/plantest"
 	"github.com/sliceshift/sliceshift/migration/plan"
+	"github.com/sliceshift/sliceshift/migration/planner"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
@@ -59,7 +60,7 @@ func (w *model) breakHook(goes bool) bool {
 
 // answerHook is a person who does as the remedy says.
 func (w *model) answerHook(do api.HookRemedy) bool {
-	turn, due := plan.DueHook(w.State)
+	turn, due := planner.DueHook(w.State)
 	if said := w.State.Spec.HookAnswer; !due || !turn.Run.Broke() || said != nil && said.Job == turn.Run.Job {
 		return false
 	}

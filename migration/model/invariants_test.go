@@ -18,7 +18,7 @@ import (
 // invariants; empty when nothing is.
 func (m *machine) check() string {
 	wrong := m.broken
-	for _, invariant := range []func() string{m.atMostOne, m.exclusiveVolumes, m.dataKept, m.budgetKept} {
+	for _, invariant := range []func() string{m.atMostOne, m.exclusiveVolumes, m.currentVolumes, m.dataKept, m.budgetKept} {
 		if found := invariant(); found != "" {
 			wrong = append(wrong, found)
 		}
@@ -45,11 +45,11 @@ func usable(h volumes.Holding) bool {
 // exclusiveVolumes is I2.
 func (m *machine) exclusiveVolumes() string {
 	for _, v := range m.State.Volumes {
-		if usable(v.Source) && usable(v.Destination) {
+		if m.serves(v, v.Source) && m.serves(v, v.Destination) {
 			return fmt.Sprintf("I2: the disk of %s-%d is usable on both sides", v.Template, v.Ordinal)
 		}
 		for _, name := range plan.SideNames {
-			if other := v.Holding(name.Other()); usable(*other) && m.inUse(name, v) {
+			if other := v.Holding(name.Other()); m.serves(v, *other) && m.inUse(name, v) {
 				return fmt.Sprintf("I2: the disk of %s-%d is usable on the %s while the %s holds it", v.Template, v.Ordinal, name.Other(), name)
 			}
 		}
@@ -73,9 +73,15 @@ func (m *machine) dataKept() string {
 		for _, name := range plan.SideNames {
 			h := v.Holding(name)
 			kept = kept || h.Volume.Found && h.Volume.Handle == disk
-			if wrong := m.heldWrongly(spot{name, v.Ordinal}, *h); wrong != "" {
+			if wrong := m.heldWrongly(spot{name, v.Ordinal}, *h, v.Method); wrong != "" {
 				return wrong
 			}
+		}
+		if fillsSecond(v) {
+			if wrong := m.copyKept(i); wrong != "" {
+				return wrong
+			}
+			continue
 		}
 		if !kept && !m.forfeit[i] {
 			return "I3: no volume is left of disk " + disk
@@ -85,11 +91,11 @@ func (m *machine) dataKept() string {
 }
 
 // heldWrongly says what is wrong with one side's claim and volume of an ordinal.
-func (m *machine) heldWrongly(at spot, h volumes.Holding) string {
+func (m *machine) heldWrongly(at spot, h volumes.Holding, method api.VolumeMethod) string {
 	alien := m.alien[at]
 	pod, found := m.State.Side(at.side).Pod(at.ordinal)
 	switch {
-	case h.Claim.Found && h.Claim.Volume == "" && !alien:
+	case h.Claim.Found && h.Claim.Volume == "" && !alien && (method != api.MethodEmpty || !h.Claim.Ours):
 		return fmt.Sprintf("I3: the controller of the %s made an empty claim %s", at.side, h.Ref.Name)
 	case h.Volume.Found && h.Volume.ClaimRef.Names(h.Ref) && h.Volume.ClaimRef.UID != "" &&
 		(!h.Claim.Found || h.Claim.UID != h.Volume.ClaimRef.UID) && h.Volume.Policy != corev1.PersistentVolumeReclaimRetain:
@@ -226,8 +232,7 @@ func (m *machine) scaled(e plan.Effect, set plan.Set, by int32) {
 // started checks that an ordinal starts on its own disks (I3).
 func (m *machine) started(e plan.Effect, before plan.Snapshot) {
 	for i, v := range before.Volumes {
-		h := v.Holding(e.Side)
-		if v.Ordinal == e.Ordinal && (!h.Bound() || h.Volume.Handle != m.disks[i]) {
+		if v.Ordinal == e.Ordinal && !m.startedOn(i, e) {
 			m.breaks("I3: %s without its volume %s", e, v.Template)
 		}
 	}
@@ -259,13 +264,7 @@ func (m *machine) carried(e plan.Effect, before plan.Snapshot, late bool) {
 		switch e.Volume.Verb {
 		case volumes.Secure, volumes.MarkClaim, volumes.Restore:
 		case volumes.Park, volumes.Point:
-			was := v.Holding(e.Side).Volume
-			if busy && was.ClaimRef != e.Volume.Ref { // as it is, it is only marked
-				m.breaks("I2: %s while it is in use", e)
-			}
-			if !was.ClaimRef.Names(e.Volume.Ref) && was.Policy != corev1.PersistentVolumeReclaimRetain {
-				m.breaks("I3: %s, whose policy is not Retain", e)
-			}
+			m.pointed(e, v, busy)
 		case volumes.CreateVolume:
 			if busy && (!late || !now.Parked()) {
 				m.breaks("I2: %s while the disk is in use", e)
@@ -274,9 +273,25 @@ func (m *machine) carried(e plan.Effect, before plan.Snapshot, late bool) {
 			if busy && !late {
 				m.breaks("I2: %s while the disk is in use", e)
 			}
-		default: // of a copy, which is not in these scenarios
-			m.breaks("%s is no write of method Rebind", e)
+		default:
+			if !fillsSecond(v) {
+				m.breaks("%s is no write of method %s", e, v.Method)
+			}
 		}
+	}
+}
+
+// pointed checks that a volume is pointed elsewhere when it is not in use, and can be kept. Of a copy see writeCopied.
+func (m *machine) pointed(e plan.Effect, v plan.OrdinalVolume, busy bool) {
+	if fillsSecond(v) {
+		return
+	}
+	was := v.Holding(e.Side).Volume
+	if busy && was.ClaimRef != e.Volume.Ref { // as it is, it is only marked
+		m.breaks("I2: %s while it is in use", e)
+	}
+	if !was.ClaimRef.Names(e.Volume.Ref) && was.Policy != corev1.PersistentVolumeReclaimRetain {
+		m.breaks("I3: %s, whose policy is not Retain", e)
 	}
 }
 

@@ -65,7 +65,7 @@ func (w *model) doPass(l *leader, f fate) bool {
 			w.note("%s stops: %s", l.Holder, decision.Hold.Message)
 			return true
 		}
-		return read
+		return w.doEarly(l, f, step) || read
 	}
 	if f == delayed && decision.Record != nil {
 		return false // late, it is refused or has arrived
@@ -80,6 +80,19 @@ func (w *model) doPass(l *leader, f fate) bool {
 		w.afterTheEnd(*decision.Effect)
 	}
 	return true
+}
+
+// doEarly goes on with the copy of an ordinal whose turn is to come, and says whether anything came of it.
+func (w *model) doEarly(l *leader, f fate, step pass.Step) bool {
+	if step.Decision.Hold == nil || step.Do != pass.Report {
+		return false
+	}
+	landed, fresh := w.landed, l.version == w.version
+	decision := w.early(&l.process, w.conditions(l, f), step.Snapshot)
+	if w.landed > landed && !fresh {
+		w.afterTheEnd(*decision.Effect)
+	}
+	return decision.Effect != nil || decision.Record != nil
 }
 
 // lost says whether a process takes a side for another cluster.

@@ -11,6 +11,7 @@ import (
 	"github.com/sliceshift/sliceshift/migration/internal/pdbtest"
 	"github.com/sliceshift/sliceshift/migration/internal/plantest"
 	"github.com/sliceshift/sliceshift/migration/plan"
+	"github.com/sliceshift/sliceshift/migration/planner"
 	"github.com/sliceshift/sliceshift/migration/simulate"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/pdb"
@@ -257,7 +258,7 @@ func TestSplitFindings(t *testing.T) {
 			for ordinal := tc.start; ordinal < tc.start+tc.replicas; ordinal++ {
 				s.Destination.Pods = append(s.Destination.Pods, plan.Pod{Ordinal: ordinal, Ready: true, ReadySince: plantest.Epoch, Owned: true})
 			}
-			findings := plan.Preflight(s)
+			findings := planner.Preflight(s)
 			switch {
 			case tc.want == "" && len(findings) > 0:
 				t.Errorf("got %+v", findings)

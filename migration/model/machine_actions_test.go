@@ -6,6 +6,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/sliceshift/sliceshift/migration/plan"
+	"github.com/sliceshift/sliceshift/migration/planner"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/volumes"
 )
@@ -176,7 +177,7 @@ func (r *run) approach(p *process) {
 	}
 	for range 30 {
 		r.reread(p)
-		next := plan.Plan(p.through(r.Snapshot())).Effect
+		next := planner.Plan(p.through(r.Snapshot())).Effect
 		if next != nil && (string(next.Verb) == verb || string(next.Volume.Verb) == verb) {
 			return
 		}
@@ -230,7 +231,9 @@ func unfenced(e plan.Effect) bool {
 	case plan.CreateNamespace, plan.CreateService, plan.CreateSet, plan.CreateBudget, plan.CreateExport, plan.SetBudget, plan.CreatePodService, plan.CreatePodExport, plan.CreateCopy:
 		return true
 	case plan.CarryVolume:
-		return e.Volume.Verb == volumes.CreateVolume || e.Volume.Verb == volumes.CreateClaim || e.Volume.Verb == volumes.Secure
+		return slices.Contains([]volumes.Verb{
+			volumes.CreateVolume, volumes.CreateClaim, volumes.Secure, volumes.CreateIncoming, volumes.CreateOutgoing, volumes.CreateEntrance, volumes.CreateMover,
+		}, e.Volume.Verb)
 	default:
 		return false
 	}
@@ -323,4 +326,24 @@ func (r *run) deleteMigration(t *rapid.T) {
 	r.State.Deleting = true
 	r.version++
 	r.note("the Migration is deleted")
+}
+
+// askOfCopies lets a copy take longer than it may, or a person want something else of copies.
+func (r *run) askOfCopies(t *rapid.T) {
+	r.t = t
+	r.tryCopyAsked(rapid.SampledFrom([]deed{overruns, overruns, eases, spares}).Draw(t, "what"))
+	r.verify()
+	r.somePasses(t)
+}
+
+// troubleCopies lets something go wrong with a copy, or somebody mount a claim.
+func (r *run) troubleCopies(t *rapid.T) {
+	r.t = t
+	if what := int8(rapid.IntRange(0, int(copyBreaks)+1).Draw(t, "what")); what < copyBreaks {
+		r.breakCopy(what)
+	} else {
+		r.mountByHand(plan.SideNames[what-copyBreaks])
+	}
+	r.verify()
+	r.somePasses(t)
 }

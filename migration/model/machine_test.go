@@ -18,28 +18,50 @@ import (
 // TestMachine drives Plan against two clusters in which everything fails that can,
 // and checks every state on the way. When the faults stop, the migration ends.
 func TestMachine(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) { walk(t, drawScenario(t)) })
+}
+
+// TestMachineOfMethods is the same where claims are copied, or stay behind: movers and disks fail as well, and somebody
+// mounts what ordinals have left.
+func TestMachineOfMethods(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		r := &run{machine: newMachine(drawScenario(t).Build()), t: t}
-		r.processes = []*process{r.newProcess(), r.newProcess()}
-		r.passes(r.processes[0], rapid.IntRange(0, 24*int(r.begin.Source.Set.Replicas)).Draw(t, "head start"), everyone)
-		t.Repeat(map[string]func(*rapid.T){
-			"":         func(t *rapid.T) { r.t = t; r.verify() },
-			"passes":   r.somePasses,
-			"slow":     r.slowPass,
-			"faulty":   r.faultyPass,
-			"stall":    r.stalledWriter,
-			"stale":    r.stalePass,
-			"steps":    r.someSteps,
-			"evict":    r.someEvictions,
-			"trouble":  r.trouble,
-			"disturb":  r.disturbPod,
-			"cut":      r.cutOff,
-			"astray":   r.leadAstray,
-			"mode":     r.turnMode,
-			"deletion": r.deleteMigration,
-		})
-		r.drain(rapid.SampledFrom([]api.Mode{api.ModeRun, api.ModeRollback}).Draw(t, "last mode"))
+		c := drawScenario(t)
+		c.Replicas, c.Spec.Count, c.Spec.MaxUnavailable, c.Budget = min(c.Replicas, 3), 0, nil, nil
+		c.Method = rapid.SampledFrom([]api.VolumeMethod{api.MethodCopy, api.MethodCopy, api.MethodSnapshot, api.MethodEmpty}).Draw(t, "method")
+		if c.Method == api.MethodCopy {
+			c.Prefetch = rapid.Int32Range(0, 2).Draw(t, "prefetch")
+			c.Limit = rapid.SampledFrom([]time.Duration{0, time.Minute}).Draw(t, "limit")
+		}
+		walk(t, c)
 	})
+}
+
+// walk is one long run in such a world, and its end.
+func walk(t *rapid.T, c plantest.Scenario) {
+	r := &run{machine: newMachine(c.Build()), t: t}
+	r.processes = []*process{r.newProcess(), r.newProcess()}
+	r.passes(r.processes[0], rapid.IntRange(0, 24*int(r.begin.Source.Set.Replicas)).Draw(t, "head start"), everyone)
+	actions := map[string]func(*rapid.T){
+		"":         func(t *rapid.T) { r.t = t; r.verify() },
+		"passes":   r.somePasses,
+		"slow":     r.slowPass,
+		"faulty":   r.faultyPass,
+		"stall":    r.stalledWriter,
+		"stale":    r.stalePass,
+		"steps":    r.someSteps,
+		"evict":    r.someEvictions,
+		"trouble":  r.trouble,
+		"disturb":  r.disturbPod,
+		"cut":      r.cutOff,
+		"astray":   r.leadAstray,
+		"mode":     r.turnMode,
+		"deletion": r.deleteMigration,
+	}
+	if len(r.yards) > 0 {
+		actions["copies"], actions["asked"] = r.troubleCopies, r.askOfCopies
+	}
+	t.Repeat(actions)
+	r.drain(rapid.SampledFrom([]api.Mode{api.ModeRun, api.ModeRollback}).Draw(t, "last mode"))
 }
 
 // run is a machine with the randomness that drives it.
@@ -64,6 +86,7 @@ func (r *run) drain(mode api.Mode) {
 		r.lateArrives()
 	}
 	r.setMode(mode)
+	r.ease()
 	r.note("the faults stop")
 	p := r.newProcess()
 	last := r.finish(p, r.verify)

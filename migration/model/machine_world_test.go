@@ -65,7 +65,13 @@ type machine struct {
 	interleaved int
 	// broken are the invariants that a write has broken.
 	broken []string
-	log    []string
+	// yards have what there is of copies, for each claim; nil: none is copied.
+	yards []yard
+	// ran are the disks of method Empty that an ordinal has run on.
+	ran []string
+	// handoffs counts those that have ended: each takes a while.
+	handoffs int
+	log      []string
 	// mute keeps no log.
 	mute  bool
 	names int
@@ -94,7 +100,7 @@ func newMachine(s plan.Snapshot) *machine {
 		World: simulate.NewWorld(s), begin: &begin, cut: map[plan.SideName]bool{}, astray: map[plan.SideName]bool{}, allowed: map[plan.SideName]int32{},
 		evicted: map[int32]bool{}, held: map[int32]bool{}, idle: map[int32]bool{}, forfeit: map[int]bool{}, evicting: map[types.UID]bool{}, outdated: map[types.UID]bool{},
 	}
-	m.steps = stepsOf(s)
+	m.steps, m.yards = stepsOf(s), yardsOf(s)
 	m.Attaches = true
 	for i := range m.State.Volumes {
 		v := &m.State.Volumes[i]
@@ -142,6 +148,7 @@ func (m *machine) become(o *machine) *machine {
 	m.alien, m.outdated = copied(old.alien, o.alien), copied(old.outdated, o.outdated)
 	m.past, m.late = relisted(old.past, o.past), relisted(old.late, o.late)
 	m.log, m.broken = relisted(old.log, o.log), relisted(old.broken, o.broken)
+	m.yards, m.ran = cloned(o.yards), relisted(old.ran, o.ran)
 	return m
 }
 
@@ -162,6 +169,7 @@ func copied[K comparable, V any](to, from map[K]V) map[K]V {
 
 func (m *machine) remember() {
 	m.State.Now = m.State.Now.Add(time.Second)
+	m.appWrites()
 	if m.forgets {
 		return
 	}
@@ -358,6 +366,9 @@ func stepsOf(begin plan.Snapshot) []step {
 	if len(begin.Spec.Hooks) > 0 {
 		steps = append(steps, step{jobEnds, plan.SourceSide, -1}, step{jobGoes, plan.SourceSide, -1})
 	}
+	if slices.ContainsFunc(begin.Volumes, fillsSecond) {
+		steps = append(steps, moverSteps()...)
+	}
 	return steps
 }
 
@@ -383,10 +394,12 @@ func (m *machine) do(s step) bool {
 		return m.provide(s.side)
 	case jobEnds, jobGoes:
 		return m.job(s.kind)
+	case copyBinds, moverStarts, moverGoes, moverLetsGo, bytesArrive, receiverEnds, senderEnds, snapsAct:
+		return m.actOnCopies(s)
 	case updates:
 		return m.update(s.side, s.ordinal)
 	default:
-		return m.Detach(s.side, s.ordinal)
+		return !m.readWarm(s.side, s.ordinal) && m.Detach(s.side, s.ordinal)
 	}
 }
 

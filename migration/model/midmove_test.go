@@ -8,6 +8,7 @@ import (
 	"github.com/sliceshift/sliceshift/migration/internal/pdbtest"
 	"github.com/sliceshift/sliceshift/migration/internal/plantest"
 	"github.com/sliceshift/sliceshift/migration/plan"
+	"github.com/sliceshift/sliceshift/migration/planner"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/pdb"
 )
@@ -80,7 +81,7 @@ func TestBudgetThatCannotBeMade(t *testing.T) {
 			tc.change(&y.State)
 			s := y.p.through(y.Snapshot())
 			s.Record = y.State.Record
-			if hold := plan.Plan(s).Hold; hold == nil || !hold.Stalled || hold.Reason != api.ReasonForeignBudget || !strings.Contains(hold.Message, tc.says) {
+			if hold := planner.Plan(s).Hold; hold == nil || !hold.Stalled || hold.Reason != api.ReasonForeignBudget || !strings.Contains(hold.Message, tc.says) {
 				t.Errorf("got %+v, want to be stalled and told %q", hold, tc.says)
 			}
 			y = newPlay(t, c)

@@ -29,12 +29,18 @@ func TestModel(t *testing.T) {
 	case *modelBound == "tiny", *modelBound == "" && raceDetector:
 		bounds = tinyBounds()
 	}
+	exploreAll(t, bounds, writeFigures)
+}
+
+// exploreAll explores each of these worlds in a test of its own, and writes the figures of a full run.
+func exploreAll(t *testing.T, bounds []bound, write func(t *testing.T, bounds []bound, states, runs []int)) {
+	t.Helper()
 	states, runs := make([]int, len(bounds)), make([]int, len(bounds))
 	begin := time.Now()
 	t.Cleanup(func() {
 		t.Logf("%d states of %d configurations in %s", sum(states), len(bounds), time.Since(begin).Round(time.Second))
 		if *update && *modelBound == "full" && *modelOnly < 0 && !t.Failed() {
-			writeFigures(t, bounds, states, runs)
+			write(t, bounds, states, runs)
 		}
 	})
 	for i, b := range bounds {

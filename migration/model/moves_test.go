@@ -28,6 +28,7 @@ const (
 	attached             // the attach controller attaches
 	lives                // another migration begins when one has ended
 	answers              // a person has a hook that has failed run again, or skips it
+	eases                // a person gives copies more time
 
 	faulty     // a pass whose write has another fate than to arrive and be answered
 	slow       // a write is on its way for a while
@@ -50,6 +51,10 @@ const (
 	pins       // the volumes of an ordinal stay attached to a node
 	lateMade   // a StatefulSet controller's creation of a pod arrives late
 	breaksHook // the Job of a hook fails, or goes before its end was seen
+	breaksCopy // a mover dies or finds what it should not, or the claim of a copy is deleted
+	mounts     // somebody mounts an ordinal's claim, and writes
+	overruns   // the copy of an ordinal that is down takes longer than it may
+	spares     // a person has nothing copied ahead any more
 	firstFault = faulty
 )
 
@@ -91,6 +96,19 @@ func (x *explorer) moves(w *model) []move {
 	for i := range 2 * min(1, len(w.State.Spec.Hooks)) {
 		add(answers, i, 0)
 		add(breaksHook, i, 0)
+	}
+	for i := range min(1, len(w.yards)) * int(copyBreaks) {
+		add(breaksCopy, i, 0)
+	}
+	for i := range min(1, len(w.yards)) * len(plan.SideNames) {
+		add(mounts, i, 0)
+	}
+	if w.limited() {
+		add(eases, 0, 0)
+		add(overruns, 0, 0)
+	}
+	if w.State.Spec.Prefetch > 0 {
+		add(spares, 0, 0)
 	}
 	if w.edit != nil && !w.concluded() {
 		add(undone, 0, 0)
@@ -210,6 +228,10 @@ func (w *model) try(m move) bool {
 		return w.nextLife(w.lives[m.a])
 	case answers, breaksHook:
 		return w.tryHook(m)
+	case mounts:
+		return w.mountByHand(plan.SideNames[m.a])
+	case breaksCopy, overruns, eases, spares:
+		return w.tryCopy(m)
 	case harm:
 		return w.doEdit(&harms[m.a])
 	case sickens, pins, lateMade:
@@ -217,11 +239,7 @@ func (w *model) try(m move) bool {
 	case aged, attached, evicting, fails, deleted, asks, nodeLost:
 		return w.tryPod(m.deed, plan.SideNames[m.a], int32(m.b))
 	case standsOn:
-		if w.stands != nil {
-			return false
-		}
-		w.stands = &standing{of: reading(m.a), side: plan.SideNames[m.b], was: w.Snapshot()}
-		w.note("the cache of the %s stands still: %s", plan.SideNames[m.b], readings[m.a])
+		return w.standStill(reading(m.a), plan.SideNames[m.b])
 	case cutSide:
 		return w.cutOff(plan.SideNames[m.a])
 	case strays, rolls:
@@ -229,19 +247,40 @@ func (w *model) try(m move) bool {
 	case takeover:
 		return w.takeOver()
 	case deletion:
-		if w.State.Deleting {
-			return false
-		}
-		w.State.Deleting = true
-		w.version++
-		w.note("the Migration is deleted")
+		return w.deleteMigration()
 	case foreign:
 		return w.doEdit(&edits[m.a])
 	}
 	return true
 }
 
+func (w *model) tryCopy(m move) bool {
+	if m.deed == breaksCopy {
+		return w.breakCopy(m.a)
+	}
+	return w.tryCopyAsked(m.deed)
+}
+
 var readings = map[int8]string{int8(setsRead): "StatefulSets", int8(budgetsRead): "PodDisruptionBudgets", int8(podsRead): "pods", int8(claimsRead): "claims", int8(volumesRead): "volumes"}
+
+func (w *model) standStill(of reading, name plan.SideName) bool {
+	if w.stands != nil {
+		return false
+	}
+	w.stands = &standing{of: of, side: name, was: w.Snapshot()}
+	w.note("the cache of the %s stands still: %s", name, readings[int8(of)])
+	return true
+}
+
+func (w *model) deleteMigration() bool {
+	if w.State.Deleting {
+		return false
+	}
+	w.State.Deleting = true
+	w.version++
+	w.note("the Migration is deleted")
+	return true
+}
 
 func (w *model) cutOff(name plan.SideName) bool {
 	if len(w.cut)+len(w.astray) > 0 {

@@ -4,11 +4,13 @@ import (
 	"hash/maphash"
 	"slices"
 	"strconv"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/sliceshift/sliceshift/migration/internal/plantest"
 	"github.com/sliceshift/sliceshift/migration/plan"
+	"github.com/sliceshift/sliceshift/migration/planner"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/volumes"
 )
@@ -37,11 +39,11 @@ func (p *printer) of(w *model) fingerprint {
 	p.out, p.names = p.out[:0], p.names[:0]
 	p.fences, p.epochs = [3]string{}, [2]int64{}
 	if fence := w.State.Record.Fence; fence != nil {
-		p.fences[0] = plan.Fence(w.State.UID, fence.Epoch)
+		p.fences[0] = planner.Fence(w.State.UID, fence.Epoch)
 	}
 	for i := range w.leaders {
 		if l := &w.leaders[i]; l.active && l.record.Fence != nil {
-			p.fences[i+1], p.epochs[i] = plan.Fence(w.State.UID, l.record.Fence.Epoch), l.record.Fence.Epoch
+			p.fences[i+1], p.epochs[i] = planner.Fence(w.State.UID, l.record.Fence.Epoch), l.record.Fence.Epoch
 		}
 	}
 	for _, name := range plan.SideNames {
@@ -57,6 +59,15 @@ func (p *printer) of(w *model) fingerprint {
 		p.bools(w.cut[name], w.astray[name])
 	}
 	p.volumes(w.State.Volumes)
+	p.number(int(w.State.Spec.Prefetch))
+	p.bools(w.limited())
+	for i := range w.yards {
+		p.yard(i, w)
+	}
+	for i := range w.State.Volumes {
+		v := &w.State.Volumes[i]
+		p.bools(slices.Contains(w.ran, v.Source.Volume.Handle), slices.Contains(w.ran, v.Destination.Volume.Handle))
+	}
 	for _, d := range w.State.Dependencies.List {
 		p.bools(d.Copy.Found, d.Copy.Ours)
 		p.name(string(d.Copy.UID))
@@ -134,6 +145,15 @@ func (p *printer) name(s string) {
 	p.number(at + 1)
 }
 
+// volumeName writes the name of a volume, or of its disk: that of a new one is only compared with others.
+func (p *printer) volumeName(s string) {
+	if strings.Contains(s, "pvc-") {
+		p.name(s)
+		return
+	}
+	p.text(s)
+}
+
 func (p *printer) fence(s string) {
 	switch at := slices.Index(p.fences[:], s); {
 	case s == "":
@@ -143,7 +163,7 @@ func (p *printer) fence(s string) {
 	default:
 		p.number(9) // the fence of an epoch that is over, or of another migration
 		p.name(string(api.FenceOwner(s)))
-		epoch := plan.FenceEpoch(s)
+		epoch := planner.FenceEpoch(s)
 		p.bools(epoch > p.epochs[0], epoch > p.epochs[1])
 	}
 }
@@ -226,7 +246,7 @@ func (p *printer) claim(c *volumes.Claim) {
 	if c.Found {
 		p.name(string(c.UID))
 		p.name(c.ResourceVersion)
-		p.text(c.Volume)
+		p.volumeName(c.Volume)
 		p.fence(c.Fence)
 		p.number(c.Calls)
 	}
@@ -241,8 +261,10 @@ func (p *printer) volume(v *volumes.Volume) {
 		p.name(v.ResourceVersion)
 		p.text(v.ClaimRef.Name)
 		p.name(string(v.ClaimRef.UID))
-		p.text(v.Handle)
+		p.volumeName(v.Handle)
 		p.fence(v.Fence)
+		p.fence(v.Released)
+		p.name(v.Seal)
 		p.number(len(v.Attachments))
 		for _, at := range v.Attachments {
 			p.text(at.Node)
@@ -269,6 +291,7 @@ func (p *printer) record(w *model, r plan.Record) {
 			p.bools(l.active && l.Engaged && l.Holder == r.Fence.Holder)
 		}
 	}
+	p.bools(r.TurnedBack != nil)
 	p.number(int(r.HookTurns))
 	for _, run := range r.Hooks {
 		p.text(run.Job)
@@ -277,8 +300,19 @@ func (p *printer) record(w *model, r plan.Record) {
 	}
 	if r.Handoff != nil {
 		p.number(int(r.Handoff.Ordinal))
-		for _, v := range r.Handoff.Volumes {
-			p.text(v.Name)
+		p.bools(r.Handoff.Step == api.StepCarryVolumes)
+		for i := range r.Handoff.Volumes {
+			p.volumeName(r.Handoff.Volumes[i].Name)
+			if len(w.yards) > 0 {
+				p.attempt(&r.Handoff.Volumes[i].Copy)
+			}
+		}
+	}
+	for _, ahead := range r.Ahead {
+		p.number(int(ahead.Ordinal))
+		for i := range ahead.Volumes {
+			p.volumeName(ahead.Volumes[i].Name)
+			p.attempt(&ahead.Volumes[i].Copy)
 		}
 	}
 }
@@ -397,4 +431,14 @@ func (p *printer) effect(e plan.Effect) {
 	p.name(v.ResourceVersion)
 	p.fence(v.Fence)
 	p.text(strconv.Itoa(v.Calls))
+	if v.Copy == (volumes.CopyAction{}) {
+		return
+	}
+	p.volumeName(v.Volume)
+	p.text(v.Copy.Pod)
+	p.number(int(v.Copy.Pass))
+	p.name(v.Copy.Peer)
+	p.fence(v.Copy.Released)
+	p.name(v.Copy.Seal)
+	p.bools(v.Copy.Returned)
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/sliceshift/sliceshift/migration/pass"
 	"github.com/sliceshift/sliceshift/migration/plan"
+	"github.com/sliceshift/sliceshift/migration/planner"
 	"github.com/sliceshift/sliceshift/migration/scope"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/volumes"
@@ -142,8 +143,14 @@ func (m *machine) observe(p *process, shown plan.Snapshot, sc scope.Reads, c con
 		empty(&s, name)
 	}
 	for i := range s.Volumes {
-		s.Volumes[i] = asNamed(s.Volumes[i], m.State.Spec.SameCluster, p.record.Handoff)
+		if s.Volumes[i].Separate() {
+			s.Volumes[i] = asOwn(s.Volumes[i], p.record.Handoff)
+		} else {
+			s.Volumes[i] = asNamed(s.Volumes[i], m.State.Spec.SameCluster, p.record.Handoff)
+		}
 	}
+	c.between()
+	m.lookAtCopies(&s, p.record.Handoff)
 	s.Source.ClusterID, s.Destination.ClusterID = p.ids[plan.SourceSide], p.ids[plan.DestinationSide]
 	s.Now, s.Numbers, s.VolumesRead = m.State.Now, m.State.Numbers, sc.Volumes
 	return p.through(s)
@@ -321,7 +328,31 @@ func (m *machine) pass(p *process, c conditions) plan.Decision {
 	if step.Do == pass.Rest {
 		return plan.Decision{}
 	}
-	return m.conclude(p, c, step, stood)
+	decision := m.conclude(p, c, step, stood)
+	if decision.Hold != nil && step.Do == pass.Report {
+		m.early(p, c, step.Snapshot)
+	}
+	return decision
+}
+
+// early does the next thing for an ordinal whose turn is to come, where the migration itself waits; it returns what
+// that was, or a decision of nothing.
+func (m *machine) early(p *process, c conditions, s plan.Snapshot) plan.Decision {
+	for _, ordinal := range planner.EarlyOrdinals(s) {
+		stood, step := m.interleaved, p.BeginEarly(ordinal)
+		for step.Do == pass.Read {
+			record := p.record
+			p.record = planner.AsHandoff(record, ordinal)
+			snapshot := m.observe(p, c.cached(), step.Reads, c)
+			p.record = record
+			snapshot.Record, snapshot.Early = record, &ordinal
+			step = p.Next(step, snapshot)
+		}
+		if step.Do == pass.Write || step.Do == pass.SaveRecord {
+			return m.conclude(p, c, step, stood)
+		}
+	}
+	return plan.Decision{}
 }
 
 // longer is longer than any write is awaited in the caches: those that lag may lag for ever.
@@ -384,12 +415,12 @@ func (m *machine) lawful(s plan.Snapshot, decision plan.Decision) {
 	m.prudent(s, decision)
 	let := api.FenceOwner(s.Source.Set.Fence) != s.UID && api.FenceOwner(s.Destination.Set.Fence) != s.UID
 	base := s.Record.Baseline
-	whole := base == nil || plan.DestinationSlice(s).Replicas == base.Replicas
+	whole := base == nil || planner.DestinationSlice(s).Replicas == base.Replicas
 	handsOver := decision.Effect != nil && decision.Effect.Verb == plan.SetBudget && s.Record.Completed == api.ReasonMoved && !whole
 	if decision.Effect != nil && s.Record.Completed != "" && let && !handsOver {
 		m.breaks("I9: %s after the migration has let go", *decision.Effect)
 	}
-	if r := decision.Record; r != nil && s.Spec.Mode == api.ModePause && s.Record.Fence != nil && r.Fence != nil && r.Fence.Direction != s.Record.Fence.Direction {
+	if r := decision.Record; r != nil && r.TurnedBack == nil && s.Spec.Mode == api.ModePause && s.Record.Fence != nil && r.Fence != nil && r.Fence.Direction != s.Record.Fence.Direction {
 		m.breaks("I8: a pause turns the migration round")
 	}
 }
@@ -420,7 +451,8 @@ func (m *machine) save(p *process, f fate, step pass.Step) {
 		if record.Completed != "" && m.State.Record.Completed == "" {
 			m.completed(record.Completed)
 		}
-		given := plan.DestinationCount(m.State)
+		given := planner.DestinationCount(m.State)
+		m.endHandoff(record)
 		m.State.Record = record
 		m.State.Record.Given = given
 		m.interleaved++
@@ -434,6 +466,17 @@ func (m *machine) save(p *process, f fate, step pass.Step) {
 		m.note("%s could not record %s", p.Holder, recorded(record))
 	}
 	m.answer(p, f, step, answer)
+}
+
+// longerThanAttempts is how long a handoff takes at least: longer than attempts to copy can follow on one another.
+const longerThanAttempts = 100 * time.Second
+
+// endHandoff notes that a record ends a handoff.
+func (m *machine) endHandoff(next plan.Record) {
+	if was := m.State.Record.Handoff; was != nil && (next.Handoff == nil || next.Handoff.Ordinal != was.Ordinal) {
+		m.handoffs++
+		m.State.Now = m.State.Now.Add(longerThanAttempts)
+	}
 }
 
 // completed checks that no ordinal is left down. One that is let go while it comes up
@@ -505,7 +548,7 @@ func (m *machine) land(e plan.Effect, late bool) error {
 		return errNoAnswer
 	}
 	before := m.Snapshot()
-	if err := m.Apply(e); err != nil {
+	if err := m.carry(e); err != nil {
 		return err
 	}
 	m.landed++

@@ -15,6 +15,7 @@ import (
 	"github.com/sliceshift/sliceshift/migration/internal/pdbtest"
 	"github.com/sliceshift/sliceshift/migration/internal/plantest"
 	"github.com/sliceshift/sliceshift/migration/plan"
+	"github.com/sliceshift/sliceshift/migration/planner"
 	"github.com/sliceshift/sliceshift/migration/simulate"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/pdb"
@@ -270,7 +271,7 @@ func TestNothingBegunNothingToReach(t *testing.T) {
 			s := plantest.Scenario{Replicas: 1}.Build()
 			s.Destination = plan.Side{Cluster: "west"}
 			s.Deleting, s.Record = true, record
-			if decision := plan.Plan(s); decision.Done == "" {
+			if decision := planner.Plan(s); decision.Done == "" {
 				t.Errorf("got %+v", decision)
 			}
 		})
@@ -287,7 +288,7 @@ func TestFenceOfAnotherLife(t *testing.T) {
 	y.setMode(api.ModeRun)
 	y.pass(lands)
 	set := y.State.Source.Set
-	if err := y.Apply(plan.Effect{Verb: plan.WriteFence, Side: plan.SourceSide, Name: set.Name, UID: set.UID, ResourceVersion: set.ResourceVersion, Fence: plan.Fence("migration", 1)}); err != nil {
+	if err := y.Apply(plan.Effect{Verb: plan.WriteFence, Side: plan.SourceSide, Name: set.Name, UID: set.UID, ResourceVersion: set.ResourceVersion, Fence: planner.Fence("migration", 1)}); err != nil {
 		t.Fatal(err)
 	}
 	y.setMode(api.ModeRollback)
@@ -531,7 +532,7 @@ func TestLostRecord(t *testing.T) {
 	y := newPlay(t, plantest.Scenario{Replicas: 2, Budget: pdbtest.MaxUnavailable(1)})
 	y.until(plan.SetBudget, 1)
 	for _, name := range plan.SideNames {
-		y.State.Side(name).Set.Fence = plan.Fence("migration", 7)
+		y.State.Side(name).Set.Fence = planner.Fence("migration", 7)
 	}
 	y.restart(y.p)
 	y.end()
@@ -648,7 +649,7 @@ func TestBudgetThatLeavesOut(t *testing.T) {
 	c := plantest.Scenario{Replicas: 3, Templates: []string{"data"}, Budget: pdbtest.MaxUnavailable(1)}
 	s := c.Build()
 	s.Source.Budgets[0].LeavesOut = "pod web-1"
-	refused := plan.Plan(s).Hold
+	refused := planner.Plan(s).Hold
 	for name, change := range map[string]func(*plan.Snapshot, string){
 		"the source's":      func(s *plan.Snapshot, pod string) { s.Source.Budgets[0].LeavesOut = pod },
 		"the destination's": func(s *plan.Snapshot, pod string) { s.Destination.Budgets[0].LeavesOut = pod },

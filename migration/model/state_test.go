@@ -3,6 +3,7 @@ package model
 import (
 	"slices"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -93,7 +94,7 @@ func (w *model) become(o *model) *model {
 // tidy takes out of a state what can make no difference any more, so that states
 // that go on alike are found to be alike.
 func (w *model) tidy() {
-	w.State.Now = plantest.Epoch
+	w.State.Now = plantest.Epoch.Add(time.Duration(w.handoffs) * longerThanAttempts)
 	for _, name := range plan.SideNames {
 		s := w.State.Side(name)
 		for i := range s.Pods {
@@ -103,6 +104,7 @@ func (w *model) tidy() {
 		}
 	}
 	w.late = slices.DeleteFunc(w.late, func(l lateWrite) bool { return w.hopeless(l.effect) })
+	w.forgetCopies()
 	for uid := range w.evicting {
 		if !w.runs(uid) {
 			delete(w.evicting, uid)
@@ -186,6 +188,27 @@ func (w *model) hopelessVolume(e plan.Effect) bool {
 			return false
 		}
 	}
+	return w.hopelessCopy(e, version)
+}
+
+// hopelessCopy says the same of a write of a copy.
+func (w *model) hopelessCopy(e plan.Effect, version string) bool {
+	if e.Verb != plan.CarryVolume || len(w.yards) == 0 {
+		return true
+	}
+	if slices.Contains([]volumes.Verb{volumes.CreateIncoming, volumes.CreateOutgoing, volumes.CreateEntrance, volumes.CreateMover, volumes.CreateSnapshot, volumes.CreateContent, volumes.CreateImport}, e.Volume.Verb) {
+		return false
+	}
+	for i := range w.yards {
+		y := &w.yards[i]
+		if slices.ContainsFunc(y.claims, func(c moverClaim) bool { return c.ResourceVersion == version }) ||
+			slices.ContainsFunc(y.movers, func(pod mover) bool { return pod.ResourceVersion == version }) ||
+			slices.ContainsFunc(y.spare, func(s spareVolume) bool { return s.ResourceVersion == version }) ||
+			slices.ContainsFunc(y.snaps, func(s snap) bool { return s.ResourceVersion == version }) ||
+			slices.ContainsFunc(y.contents, func(c snapContent) bool { return c.ResourceVersion == version }) {
+			return false
+		}
+	}
 	return true
 }
 
@@ -262,7 +285,7 @@ func (w *model) wrong() string {
 			wrong = append(wrong, each)
 		}
 	}
-	for _, invariant := range []func() string{w.atMostOne, w.exclusiveVolumes, w.dataKept, w.budgetKept} {
+	for _, invariant := range []func() string{w.atMostOne, w.exclusiveVolumes, w.currentVolumes, w.dataKept, w.budgetKept} {
 		if each := invariant(); each != "" && !w.excused.covers(each) {
 			wrong = append(wrong, each)
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/sliceshift/sliceshift/migration/internal/pdbtest"
 	"github.com/sliceshift/sliceshift/migration/internal/plantest"
 	"github.com/sliceshift/sliceshift/migration/plan"
+	"github.com/sliceshift/sliceshift/migration/planner"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/volumes"
 )
@@ -86,11 +87,11 @@ func TestRebuiltBeforeItsStop(t *testing.T) {
 	s := y.p.through(y.Snapshot())
 	was := s.Volumes[1].Source
 	s.Volumes[1].Source.Claim.Volume = "rebuilt"
-	if decision := plan.Plan(s); decision.Record == nil || decision.Record.Handoff.Volume("data").Name != "rebuilt" {
+	if decision := planner.Plan(s); decision.Record == nil || decision.Record.Handoff.Volume("data").Name != "rebuilt" {
 		t.Errorf("got %+v", decision)
 	}
 	s.Volumes[1].Source.Volume.Policy, s.Volumes[1].Source.Volume.Note = corev1.PersistentVolumeReclaimRetain, volumes.Note{Policy: was.Volume.Policy, By: s.UID}
-	if hold := plan.Plan(s).Hold; hold == nil || !hold.Stalled || hold.Reason != volumes.ReasonAnotherDisk {
+	if hold := planner.Plan(s).Hold; hold == nil || !hold.Stalled || hold.Reason != volumes.ReasonAnotherDisk {
 		t.Errorf("got %+v", hold)
 	}
 }

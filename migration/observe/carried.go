@@ -49,11 +49,5 @@ func (e *Observer) judge(m *api.Migration, template string, h *volumes.Holding, 
 
 // UseOf is what a volume of a claim template would be made for in a namespace.
 func UseOf(m *api.Migration, namespace, template string) volumes.Use {
-	use := volumes.Use{Namespace: namespace, ClaimTemplate: template}
-	for _, v := range m.Spec.Volumes {
-		if v.ClaimTemplate == template {
-			use.Shared = v.Shared
-		}
-	}
-	return use
+	return volumes.Use{Namespace: namespace, ClaimTemplate: template, Shared: askedOf(m, template).Shared}
 }

@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/sliceshift/sliceshift/migration/endpoint"
 	"github.com/sliceshift/sliceshift/migration/plan"
@@ -29,7 +30,16 @@ type copyPart struct {
 	claim      *corev1.PersistentVolumeClaim
 	volumeName string
 	pod        *corev1.Pod
+	warmName   string
+	warm       *corev1.Pod
 	service    *corev1.Service
+	// dropped: nobody goes on with it, and twin is another volume of the new one's disk; empty: none.
+	dropped bool
+	twin    string
+	// snap is for method Snapshot; nil: the bytes are copied.
+	snap *snapshotPart
+	// base is what warm passes read instead of the ordinal's claim; nil: they read that.
+	base *basePart
 }
 
 // expectCopies notes what is to be read of the copies of the ordinal on its way.
@@ -39,16 +49,24 @@ func expectCopies(m *api.Migration, source, destination *observed) {
 		return
 	}
 	for _, v := range handoff.Volumes {
-		if v.Copy.Number == 0 || MethodOf(m, v.ClaimTemplate) != api.MethodCopy {
+		method := MethodOf(m, v.ClaimTemplate)
+		if v.Copy.Number == 0 || !method.FillsSecond() {
 			continue
 		}
 		for _, f := range []*observed{source, destination} {
 			claim := volumes.Ref{Namespace: f.endpoint.Namespace, Name: plan.ClaimName(v.ClaimTemplate, f.endpoint.Set, handoff.Ordinal)}
-			part := copyPart{role: volumes.RoleReceiver, claimName: copy.IncomingRef(claim, m.UID, v.Copy.Number).Name, sealed: v.Copy.Seal.Volume}
+			part := copyPart{role: volumes.RoleReceiver, claimName: volumes.IncomingRef(claim, m.UID, v.Copy.Number).Name, sealed: v.Copy.Seal.Volume, dropped: v.Copy.Dropped}
 			if string(f.endpoint.Side) == v.Copy.Giver {
-				part = copyPart{role: volumes.RoleSender, claimName: copy.OutgoingRef(claim, m.UID).Name}
+				part = copyPart{role: volumes.RoleSender, claimName: volumes.OutgoingRef(claim, m.UID).Name}
 			}
 			part.podName = copy.PodName(part.role, claim, m.UID, v.Copy.Number)
+			switch {
+			case method == api.MethodSnapshot:
+				snapshotPartOf(&part, claim, m.UID, v.Copy)
+			case part.role == volumes.RoleSender:
+				part.warmName = copy.PodName(volumes.RoleWarm, claim, m.UID, v.Copy.Number)
+				part.base = basePartOf(claim, m.UID, v.Copy)
+			}
 			if f.copying == nil {
 				f.copying = map[string]*copyPart{}
 			}
@@ -66,6 +84,8 @@ func (f *observed) readCopies(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		// A snapshot is not taken of what is attached anywhere.
+		attachable = attachable || f.copying[template].snap != nil
 		if volume != nil {
 			attachable = attachable || volume.Spec.HostPath == nil && volume.Spec.Local == nil && volume.Spec.NFS == nil
 			if f.volumes == nil {
@@ -80,18 +100,69 @@ func (f *observed) readCopies(ctx context.Context) error {
 	return f.listAttachments(ctx, f.endpoint.Live)
 }
 
+// readTwins looks in both clusters for other volumes of the disks that were filled for nothing. What is found there is
+// somebody else's, and is asked of the API servers: those disks may be deleted.
+func readTwins(ctx context.Context, source, destination *observed) {
+	for _, f := range []*observed{source, destination} {
+		for _, part := range f.copying {
+			volume := f.volumes[part.volumeName]
+			if !part.dropped || part.volumeName == "" || volume == nil {
+				continue
+			}
+			for _, at := range []*observed{source, destination} {
+				if at.err == nil && !at.lost && part.twin == "" {
+					twin, err := at.twinOf(ctx, volume)
+					part.twin = twin
+					at.fail(err)
+				}
+			}
+		}
+	}
+}
+
+// twinOf is another volume of a disk in the cluster of this side; empty: there is none.
+func (f *observed) twinOf(ctx context.Context, volume *corev1.PersistentVolume) (string, error) {
+	var all corev1.PersistentVolumeList
+	if err := f.endpoint.Live.List(ctx, &all); err != nil {
+		return "", err
+	}
+	for i := range all.Items {
+		if other := &all.Items[i]; other.UID != volume.UID && volumes.Handle(other) == volumes.Handle(volume) {
+			return other.Name, nil
+		}
+	}
+	return "", nil
+}
+
 func (f *observed) readCopy(ctx context.Context, part *copyPart) (volume *corev1.PersistentVolume, err error) {
 	at := f.endpoint
-	if part.pod, err = endpoint.Get[corev1.Pod](ctx, at.Live, at.Key(part.podName)); err != nil {
-		return nil, err
+	if part.podName != "" {
+		if part.pod, err = endpoint.Get[corev1.Pod](ctx, at.Live, at.Key(part.podName)); err != nil {
+			return nil, err
+		}
 	}
 	if part.claim, err = endpoint.Get[corev1.PersistentVolumeClaim](ctx, at.Live, at.Key(part.claimName)); err != nil {
 		return nil, err
 	}
-	if part.role != volumes.RoleReceiver {
-		return nil, nil
+	if part.snap != nil {
+		if err := part.snap.read(ctx, at); err != nil {
+			return nil, err
+		}
 	}
-	if part.service, err = endpoint.Get[corev1.Service](ctx, at.Live, at.Key(part.claimName)); err != nil {
+	if part.warmName != "" {
+		if part.warm, err = endpoint.Get[corev1.Pod](ctx, at.Live, at.Key(part.warmName)); err != nil {
+			return nil, err
+		}
+	}
+	if part.role != volumes.RoleReceiver {
+		return nil, part.base.read(ctx, at)
+	}
+	if part.snap != nil {
+		part.snap.waits, err = waitsForPod(ctx, at, part.claim)
+	} else {
+		part.service, err = endpoint.Get[corev1.Service](ctx, at.Live, at.Key(part.claimName))
+	}
+	if err != nil {
 		return nil, err
 	}
 	part.volumeName = part.sealed
@@ -106,15 +177,29 @@ func (f *observed) readCopy(ctx context.Context, part *copyPart) (volume *corev1
 	return endpoint.Get[corev1.PersistentVolume](ctx, at.Live, key)
 }
 
-// copyingOf is what is known of a claim that moves by method Copy; nil: it moves otherwise.
+// copyingOf is what is known of a claim of which a second volume is filled; nil: it moves otherwise.
 func copyingOf(m *api.Migration, source, destination *observed, v plan.OrdinalVolume) *volumes.Copying {
-	if v.Method != api.MethodCopy {
+	if !v.Method.FillsSecond() {
 		return nil
 	}
-	asked := copyAsked(m, v.Template)
-	seen := &volumes.Copying{Asked: volumes.CopyAsked{Image: asked.Image, Address: asked.Address}}
+	asked := askedOf(m, v.Template).Copy
+	seen := &volumes.Copying{Asked: volumes.CopyAsked{Image: asked.Image, Address: asked.Address, Warm: asked.Warm, Cutover: asked.Cutover, Prefetch: asked.Prefetch}}
+	if asked.DowntimeBudget != nil {
+		seen.Asked.Budget = asked.DowntimeBudget.Duration
+	}
+	if asked.DowntimeLimit != nil {
+		seen.Asked.Limit = asked.DowntimeLimit.Duration
+	}
+	if asked.CutoverAt != nil {
+		seen.Asked.CutoverAt = asked.CutoverAt.Time
+	}
 	if asked.Size != nil {
 		seen.Asked.Size = asked.Size.Value()
+	}
+	if v.Method == api.MethodSnapshot {
+		seen = snapshotting(m, source, destination, v)
+	} else {
+		seen.Snapshot.Giver, seen.Snapshot.Taker = source.baseSide(v.Source.Volume), destination.baseSide(v.Destination.Volume)
 	}
 	if claim := source.claims[v.Source.Ref.Name]; claim != nil {
 		seen.Asked.Needed = valueOf(methods.Needed(claim))
@@ -124,21 +209,31 @@ func copyingOf(m *api.Migration, source, destination *observed, v plan.OrdinalVo
 		return seen
 	}
 	for _, f := range []*observed{source, destination} {
-		part := f.copying[v.Template]
-		if part == nil {
-			continue
+		if part := f.copying[v.Template]; part != nil {
+			f.putCopy(m, part, *v.Holding(f.endpoint.Side), seen)
 		}
-		holding := v.Holding(f.endpoint.Side)
-		if part.role == volumes.RoleSender {
-			seen.Outgoing, seen.Sender = f.outgoing(m, part, *holding), moverOf(part.pod)
-			continue
-		}
-		seen.Incoming, seen.Receiver = f.incoming(m, part), moverOf(part.pod)
+	}
+	return seen
+}
+
+// putCopy puts what a side has of an attempt into what is known of it.
+func (f *observed) putCopy(m *api.Migration, part *copyPart, own volumes.Holding, seen *volumes.Copying) {
+	if part.role == volumes.RoleSender {
+		seen.Outgoing = f.outgoing(m, part, own)
+	} else {
+		seen.Incoming = f.incoming(m, part)
+	}
+	switch {
+	case part.snap != nil:
+		part.putSnapshot(seen, m.UID)
+	case part.role == volumes.RoleSender:
+		seen.Sender, seen.Warm, seen.Base = moverOf(part.pod, m.UID), moverOf(part.warm, m.UID), part.base.view(m.UID)
+	default:
+		seen.Receiver = moverOf(part.pod, m.UID)
 		if part.service != nil {
 			seen.Entrance = volumes.Entrance{Found: true, Address: manifest.Address(part.service, podOrNone(part.pod))}
 		}
 	}
-	return seen
 }
 
 func valueOf(q resource.Quantity) int64 { return q.Value() }
@@ -148,15 +243,6 @@ func podOrNone(pod *corev1.Pod) *corev1.Pod {
 		return &corev1.Pod{}
 	}
 	return pod
-}
-
-func copyAsked(m *api.Migration, template string) api.CopySpec {
-	for _, asked := range m.Spec.Volumes {
-		if asked.ClaimTemplate == template {
-			return asked.Copy
-		}
-	}
-	return api.CopySpec{}
 }
 
 // outgoing is the claim from which the giver's volume is read.
@@ -176,17 +262,17 @@ func (f *observed) incoming(m *api.Migration, part *copyPart) volumes.Holding {
 	}
 	if pv := f.volumes[part.volumeName]; pv != nil && part.volumeName != "" {
 		h.Volume = volumes.ViewVolume(pv, m.UID)
-		h.Volume.Attachments = f.attached[part.volumeName]
+		h.Volume.Attachments, h.Volume.Twin = f.attached[part.volumeName], part.twin
 	}
 	return h
 }
 
-// moverOf is a mover as its pod shows it.
-func moverOf(pod *corev1.Pod) volumes.Mover {
+// moverOf is a mover as its pod shows it; a pod that a migration with another UID made, or nobody, is foreign.
+func moverOf(pod *corev1.Pod, owner types.UID) volumes.Mover {
 	seen := manifest.Observe(pod)
 	m := volumes.Mover{
-		Found: seen.Found, Terminating: seen.Terminating, UID: seen.UID, ResourceVersion: seen.ResourceVersion,
-		Attempt: seen.Attempt, Pass: seen.Pass, Fence: seen.Fence, Key: seen.Key, Peer: seen.Peer, Ended: seen.Ended, Trouble: seen.Trouble,
+		Found: seen.Found, Foreign: seen.Found && seen.Owner != owner, Terminating: seen.Terminating, UID: seen.UID, ResourceVersion: seen.ResourceVersion,
+		Attempt: seen.Attempt, Pass: seen.Pass, Warm: seen.Warm, Node: seen.Node, Made: seen.Made, Fence: seen.Fence, Key: seen.Key, Peer: seen.Peer, Ended: seen.Ended, Trouble: seen.Trouble, Broken: seen.Broken,
 	}
 	if seen.Ended {
 		m.EndedAt = endOf(pod)
@@ -194,7 +280,10 @@ func moverOf(pod *corev1.Pod) volumes.Mover {
 	if said := seen.Result; said != nil && seen.Ended {
 		m.Result = volumes.MoverResult{
 			Done: seen.Done(), Root: said.Root, Torn: said.Result == report.Discard, Message: said.Message,
-			Bytes: said.Bytes, Files: said.Files, Seconds: int64(said.Seconds + 0.5),
+			Bytes: said.Bytes, Files: said.Files, Written: said.Written, Seconds: int64(said.Seconds + 0.5), ReadRate: max(said.ReadRate, 0),
+		}
+		if seen.Warm {
+			m.Result.Bytes -= said.Holes // nobody reads them
 		}
 		if said.Result == report.Different {
 			m.Result.Differs = said.Path

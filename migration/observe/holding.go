@@ -1,6 +1,7 @@
 package observe
 
 import (
+	"cmp"
 	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -9,6 +10,7 @@ import (
 	"github.com/sliceshift/sliceshift/migration/plan"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/volumes"
+	"github.com/sliceshift/sliceshift/volumes/copy/manifest"
 )
 
 // ClaimTemplates are the names of the claim templates, in order.
@@ -55,7 +57,7 @@ func ordinalVolume(m *api.Migration, source, destination *observed, ordinal int3
 	name := plan.RecordedVolume(m.Status.Handoff, ordinal, template).Name
 	for _, f := range []*observed{source, destination} {
 		claim := f.claims[plan.ClaimName(template, f.endpoint.Set, ordinal)]
-		if claim != nil && claim.Spec.VolumeName != "" && name == "" {
+		if claim != nil && name == "" {
 			name = claim.Spec.VolumeName
 		}
 	}
@@ -69,10 +71,7 @@ func ordinalVolume(m *api.Migration, source, destination *observed, ordinal int3
 func ownHolding(m *api.Migration, f *observed, ordinal int32, template string) volumes.Holding {
 	recorded := plan.RecordedVolume(m.Status.Handoff, ordinal, template).Name
 	h := holdingOf(m, f, ordinal, template, recorded)
-	if ref := h.Volume.ClaimRef; h.Volume.Found && (ref.Names(h.Ref) || ref.Names(volumes.Parked(h.Ref))) {
-		return h
-	}
-	if h.Claim.Volume == recorded {
+	if ref := h.Volume.ClaimRef; ref.Names(h.Ref) || ref.Names(volumes.Parked(h.Ref)) {
 		return h
 	}
 	return holdingOf(m, f, ordinal, template, h.Claim.Volume)
@@ -84,23 +83,25 @@ func wordOf(m *api.Migration, template string) volumes.Word {
 	for _, gate := range m.Spec.Gates {
 		word.FilledShown = word.FilledShown || slices.Contains(gate.At, api.GateAfterStart) && !gate.DryRun
 	}
+	asked := askedOf(m, template).Empty
+	word.FillsFromPeers, word.ReturnsToKept = asked.FillsFromPeers, asked.ReturnsToKept
+	word.FilledShown = word.FilledShown || asked.ReadyWhenFilled
+	return word
+}
+
+// askedOf is what the user asks for of a claim template; zero: nothing.
+func askedOf(m *api.Migration, template string) api.VolumeSpec {
 	for _, asked := range m.Spec.Volumes {
 		if asked.ClaimTemplate == template {
-			word.FillsFromPeers, word.ReturnsToKept = asked.Empty.FillsFromPeers, asked.Empty.ReturnsToKept
-			word.FilledShown = word.FilledShown || asked.Empty.ReadyWhenFilled
+			return asked
 		}
 	}
-	return word
+	return api.VolumeSpec{}
 }
 
 // MethodOf is the method by which a claim template moves.
 func MethodOf(m *api.Migration, template string) api.VolumeMethod {
-	for _, asked := range m.Spec.Volumes {
-		if asked.ClaimTemplate == template {
-			return asked.Method
-		}
-	}
-	return api.MethodRebind
+	return cmp.Or(askedOf(m, template).Method, api.MethodRebind)
 }
 
 func recordedVolumes(handoff *api.Handoff) []string {
@@ -128,12 +129,13 @@ func holdingOf(m *api.Migration, f *observed, ordinal int32, template, volume st
 	return h
 }
 
-// users names the pods that mount a claim, by claim. One that has run to its end uses none.
+// users names the pods that mount a claim, by claim. One that has run to its end uses none, and one that copies
+// from a claim while the ordinal runs goes when that does.
 func (f *observed) users() map[string][]string {
 	users := map[string][]string{}
 	for i := range f.pods {
 		pod := &f.pods[i]
-		if pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
+		if pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed || pod.Labels[manifest.RoleLabelKey] == string(manifest.RoleWarm) {
 			continue
 		}
 		for j := range pod.Spec.Volumes {

@@ -12,6 +12,7 @@ import (
 	"github.com/sliceshift/sliceshift/migration/endpoint"
 	"github.com/sliceshift/sliceshift/migration/jobs"
 	"github.com/sliceshift/sliceshift/migration/plan"
+	"github.com/sliceshift/sliceshift/migration/planner"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
@@ -21,7 +22,7 @@ const podsWithin = 5 * time.Second
 // hookJobs reads the Job of the hook that is due, live: no watch shows Jobs. Before the run is recorded there is none, and of
 // one that has failed all is known.
 func (e *Observer) hookJobs(ctx context.Context, s plan.Snapshot) plan.HookJobs {
-	due, found := plan.DueHook(s)
+	due, found := planner.DueHook(s)
 	recorded := slices.ContainsFunc(s.Record.Hooks, func(run api.HookRun) bool { return run.Job == due.Run.Job })
 	if !found || !recorded || due.Run.Broke() {
 		return plan.HookJobs{}

@@ -19,6 +19,7 @@ import (
 	"github.com/sliceshift/sliceshift/migration/internal/plantest"
 	"github.com/sliceshift/sliceshift/migration/jobs"
 	"github.com/sliceshift/sliceshift/migration/plan"
+	"github.com/sliceshift/sliceshift/migration/planner"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
@@ -28,7 +29,7 @@ func waiting(t *testing.T) (plan.Snapshot, string) {
 	s := plantest.Scenario{Replicas: 1, Prepared: true, Spec: plan.Spec{Hooks: []api.Hook{{Name: "leave", Point: api.HookBeforeOrdinal}}}}.Build()
 	s.Record = plan.Record{Baseline: &api.Baseline{Replicas: 1, Budget: 1}, Fence: &api.Fence{Epoch: 1, Direction: api.Forward}}
 	s.Destination.Set.Start = 1
-	turn, due := plan.DueHook(s)
+	turn, due := planner.DueHook(s)
 	if !due {
 		t.Fatal("no hook is due")
 	}

@@ -29,6 +29,7 @@ import (
 	"github.com/sliceshift/sliceshift/migration/endpoint"
 	"github.com/sliceshift/sliceshift/migration/internal/endpointtest"
 	"github.com/sliceshift/sliceshift/migration/plan"
+	"github.com/sliceshift/sliceshift/migration/planner"
 	"github.com/sliceshift/sliceshift/migration/scope"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
@@ -128,7 +129,7 @@ func large(n int32) (*Observer, *api.Migration) {
 	m.Status.Fence = &api.Fence{Epoch: 1, Direction: api.Forward}
 	m.Status.Handoff = &api.Handoff{Ordinal: n/2 - 1, Step: api.StepAwaitReadiness, Volumes: []api.HandoffVolume{{ClaimTemplate: "data", Name: fmt.Sprintf("pv-%d", n/2-1)}}}
 	side := func(start, end int32) *kept {
-		set := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", UID: "set", Annotations: map[string]string{api.FenceAnnotationKey: plan.Fence(m.UID, 1)}}}
+		set := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", UID: "set", Annotations: map[string]string{api.FenceAnnotationKey: planner.Fence(m.UID, 1)}}}
 		set.Spec.Replicas, set.Spec.ServiceName, set.Spec.Ordinals = new(end-start), "web", &appsv1.StatefulSetOrdinals{Start: start}
 		set.Spec.Template.Labels = map[string]string{"app": "web"}
 		set.Spec.VolumeClaimTemplates = []corev1.PersistentVolumeClaim{{ObjectMeta: metav1.ObjectMeta{Name: "data"}}}
@@ -218,7 +219,7 @@ func TestPassOfThousands(t *testing.T) {
 
 func pass(t testing.TB, o *Observer, m *api.Migration, reads scope.Reads) {
 	t.Helper()
-	if s := o.Snapshot(t.Context(), m, reads); plan.Plan(s).Record == nil {
-		t.Fatalf("its ordinal does not arrive: %+v", plan.Plan(s).Hold)
+	if s := o.Snapshot(t.Context(), m, reads); planner.Plan(s).Record == nil {
+		t.Fatalf("its ordinal does not arrive: %+v", planner.Plan(s).Hold)
 	}
 }

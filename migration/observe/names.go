@@ -6,7 +6,10 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	mcsv1alpha1 "sigs.k8s.io/mcs-api/pkg/apis/v1alpha1"
+	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
 	"github.com/sliceshift/sliceshift/migration/endpoint"
 	"github.com/sliceshift/sliceshift/migration/plan"
@@ -80,4 +83,76 @@ func (f *observed) names(m *api.Migration, ordinals []int32) []plan.Name {
 // SelectPod selects one pod of a StatefulSet by the label that its controller gives it.
 func SelectPod(name string) map[string]string {
 	return map[string]string{appsv1.StatefulSetPodNameLabel: name}
+}
+
+// readExports reads the ServiceExports of the governing Service on both sides,
+// when the migration asks for them.
+func readExports(ctx context.Context, m *api.Migration, source, destination *observed) {
+	if !m.Spec.Services.Export || source.set == nil || source.set.Spec.ServiceName == "" {
+		return
+	}
+	both(source, destination, func(f *observed) (err error) {
+		if neverServed(m, f.endpoint) {
+			return nil
+		}
+		f.export, err = readExport(ctx, m, f.endpoint, source.set.Spec.ServiceName)
+		return err
+	})
+}
+
+// neverServed says whether a cluster does not serve ServiceExports to a migration that has
+// not begun: that is refused with its own reason. Once it has begun, a kind that is not
+// served any more cannot be read, and what cannot be read is not absent.
+func neverServed(m *api.Migration, at endpoint.Endpoint) bool {
+	return m.Status.Baseline == nil && at.ExportVersion == ""
+}
+
+func readExport(ctx context.Context, m *api.Migration, at endpoint.Endpoint, service string) (plan.Export, error) {
+	if at.ExportVersion == mcsv1beta1.GroupVersion.Version {
+		export, err := endpoint.Get[mcsv1beta1.ServiceExport](ctx, at.Live, at.Key(service))
+		if err != nil || export == nil {
+			return plan.Export{}, err
+		}
+		return exportOf(m, export.ObjectMeta, export.Status.Conditions), nil
+	}
+	export, err := endpoint.Get[mcsv1alpha1.ServiceExport](ctx, at.Live, at.Key(service))
+	if err != nil || export == nil {
+		return plan.Export{}, err
+	}
+	return exportOf(m, export.ObjectMeta, export.Status.Conditions), nil
+}
+
+// listExports reads all ServiceExports of a side's namespace, by name.
+func listExports(ctx context.Context, m *api.Migration, at endpoint.Endpoint) (map[string]plan.Export, error) {
+	exports := map[string]plan.Export{}
+	if at.ExportVersion == mcsv1beta1.GroupVersion.Version {
+		var list mcsv1beta1.ServiceExportList
+		err := at.Live.List(ctx, &list, client.InNamespace(at.Namespace))
+		for i := range list.Items {
+			exports[list.Items[i].Name] = exportOf(m, list.Items[i].ObjectMeta, list.Items[i].Status.Conditions)
+		}
+		return exports, err
+	}
+	var list mcsv1alpha1.ServiceExportList
+	err := at.Live.List(ctx, &list, client.InNamespace(at.Namespace))
+	for i := range list.Items {
+		exports[list.Items[i].Name] = exportOf(m, list.Items[i].ObjectMeta, list.Items[i].Status.Conditions)
+	}
+	return exports, err
+}
+
+func exportOf(m *api.Migration, meta metav1.ObjectMeta, conditions []metav1.Condition) plan.Export {
+	export := plan.Export{
+		Found: true, UID: meta.UID, ResourceVersion: meta.ResourceVersion,
+		Ours: meta.Annotations[api.OwnerAnnotationKey] == string(m.UID), Fence: meta.Annotations[api.FenceAnnotationKey],
+	}
+	for _, condition := range conditions {
+		switch {
+		case condition.Type == string(mcsv1beta1.ServiceExportConditionConflict) && condition.Status == metav1.ConditionTrue:
+			export.Conflict = condition.Reason + ": " + condition.Message
+		case condition.Type == string(mcsv1beta1.ServiceExportConditionValid) && condition.Status == metav1.ConditionFalse:
+			export.Invalid = condition.Reason + ": " + condition.Message
+		}
+	}
+	return export
 }

@@ -48,8 +48,11 @@ type observed struct {
 	mountedBy map[string][]string
 	// recorded are the volumes of the ordinal on its way, as they were recorded.
 	recorded []string
-	// copying is what of a copy is on this side, by claim template.
-	copying map[string]*copyPart
+	// copying is what of a copy is on this side, by claim template, and snapshots what its cluster can do with these.
+	copying   map[string]*copyPart
+	snapshots snapshotAPI
+	// deleting are the StorageClasses whose volumes go with their claims.
+	deleting map[string]bool
 	// listing is a list of the pods that was asked for before; nil: there is none.
 	listing *listing
 	service *corev1.Service
@@ -109,6 +112,7 @@ func (e *Observer) Snapshot(ctx context.Context, m *api.Migration, sc scope.Read
 			}
 			return f.readCopies(ctx)
 		})
+		readTwins(ctx, source, destination)
 	}
 	if sc.Live && !sc.Wide {
 		for _, f := range []*observed{source, destination} {
@@ -123,6 +127,11 @@ func (e *Observer) Snapshot(ctx context.Context, m *api.Migration, sc scope.Read
 	if !e.SameCluster() {
 		carried := map[plan.SideName]map[string]*corev1.PersistentVolume{plan.SourceSide: destination.volumes, plan.DestinationSide: source.volumes}
 		both(source, destination, func(f *observed) error { return f.readDuplicates(ctx, carried[f.endpoint.Side]) })
+	}
+	if asksForSnapshots(m) {
+		both(source, destination, func(f *observed) error { return f.readSnapshotAPI(ctx) })
+	} else if asksForBases(m, source, destination) {
+		both(source, destination, func(f *observed) error { return f.readForBases(ctx) })
 	}
 	source.labels, destination.labels = destination.podLabels(), source.podLabels()
 	both(source, destination, func(f *observed) error { return f.readAround(ctx, sc) })

@@ -68,6 +68,7 @@ func readLive(ctx context.Context, source, destination *observed, sc scope.Reads
 		both(source, destination, func(f *observed) error { return f.addCached(ctx, templates, *sc.Next) })
 	}
 	both(source, destination, func(f *observed) error { return f.readCopies(ctx) })
+	readTwins(ctx, source, destination)
 	both(source, destination, func(f *observed) error {
 		if sc.Pods && (!f.spares(sc.Spared.Pods) || sc.Left == f.endpoint.Side) && f.attachable() {
 			return f.listAttachments(ctx, f.endpoint.Live)

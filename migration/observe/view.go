@@ -16,6 +16,7 @@ import (
 
 	"github.com/sliceshift/sliceshift/migration/endpoint"
 	"github.com/sliceshift/sliceshift/migration/plan"
+	"github.com/sliceshift/sliceshift/migration/planner"
 	"github.com/sliceshift/sliceshift/migration/schedule"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/pdb"
@@ -46,6 +47,11 @@ func SpecOf(m *api.Migration, sameCluster bool) plan.Spec {
 			SelectsOthers: in.Dependencies.SelectsOthers, Delete: in.Dependencies.Cleanup == api.CleanupDelete,
 		},
 	}
+	for _, asked := range in.Volumes {
+		if asked.Method == api.MethodCopy && asked.Copy.Warm != api.CopyWarmNone {
+			spec.Prefetch = max(spec.Prefetch, asked.Copy.Prefetch)
+		}
+	}
 	if spec.Mode == "" {
 		spec.Mode = api.ModeRun
 	}
@@ -69,11 +75,19 @@ func SideOfSet(m *api.Migration, at endpoint.Endpoint, set *appsv1.StatefulSet) 
 	return sideOf(m, &observed{endpoint: at, set: set})
 }
 
+// AsHandoff is a Migration as if an ordinal were on its way whose volumes are copied before it is its turn: they are
+// then read as those of one that is.
+func AsHandoff(m *api.Migration, ordinal int32) *api.Migration {
+	early := *m
+	early.Status.Handoff = planner.AsHandoff(RecordOf(m), ordinal).Handoff
+	return &early
+}
+
 // RecordOf is what the status keeps for the plan.
 func RecordOf(m *api.Migration) plan.Record {
 	record := plan.Record{
-		Baseline: m.Status.Baseline, Fence: m.Status.Fence, Handoff: m.Status.Handoff, Pace: m.Status.Pace,
-		Hooks: m.Status.Hooks, HookTurns: m.Status.HookTurns, Writers: m.Status.PausedWriters,
+		Baseline: m.Status.Baseline, Fence: m.Status.Fence, Handoff: m.Status.Handoff, Pace: m.Status.Pace, TurnedBack: m.Status.TurnedBack,
+		Ahead: m.Status.Ahead, Hooks: m.Status.Hooks, HookTurns: m.Status.HookTurns, Writers: m.Status.PausedWriters,
 	}
 	if destination := m.Status.Destination; destination != nil {
 		record.Given = &destination.Replicas

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/sliceshift/sliceshift/migration/plan"
+	"github.com/sliceshift/sliceshift/migration/planner"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
@@ -75,6 +76,9 @@ func (s *State) written(step Step, answer Answer, now time.Time) Step {
 			return step.rest(RequeueUnobserved)
 		}
 		s.await(answer.Object, answer.Version, now)
+		if step.Decision.Effect.FillsSecond() {
+			return step.rest(RequeueUnobserved)
+		}
 		return step.rest(RequeueAtLatest)
 	case Changed, NamespaceGone:
 		if s.Refusals++; s.Refusals < mostRefusals {
@@ -90,13 +94,22 @@ func (s *State) written(step Step, answer Answer, now time.Time) Step {
 		return step.report(plan.Stalled(api.ReasonPermissionMissing, asked("cluster %s refused to %s: %s"), step.Decision.Effect.RemedyRights()))
 	case Refused:
 		if step.Decision.Effect.RunsHook() {
-			return step.report(plan.Stalled(api.ReasonHookRefused, asked("cluster %s refused to %s: %s"), plan.RemedyHookRefused(step.Snapshot)))
+			return step.report(plan.Stalled(api.ReasonHookRefused, asked("cluster %s refused to %s: %s"), planner.RemedyHookRefused(step.Snapshot)))
 		}
-		return step.report(plan.Stalled(api.ReasonWriteRefused, asked("cluster %s refused to %s: %s"), "look for an admission policy or webhook there"))
+		return step.report(plan.Stalled(api.ReasonWriteRefused, asked("cluster %s refused to %s: %s"), remedyRefused(step)))
 	default:
 		s.Engaged = false
 		return step.report(plan.Stalled(api.ReasonClusterUnreachable, asked("cluster %s did not answer when asked to %s: %s"), "nothing is done on either side until it answers"))
 	}
+}
+
+// remedyRefused is what to look for where a write was refused that the process has the right to.
+func remedyRefused(step Step) string {
+	quota := "kubectl describe quota"
+	if namespace := step.Snapshot.Side(step.Decision.Effect.Side).Namespace; namespace != "" {
+		quota += " -n " + namespace
+	}
+	return fmt.Sprintf("look for what the answer names there: a quota (%s), an admission policy or a webhook; have it let this pass", quota)
 }
 
 // saved engages a process by a record with a fence of its own that is new, and only so.

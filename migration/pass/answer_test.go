@@ -112,6 +112,21 @@ func TestMissingRightIsNamed(t *testing.T) {
 	}
 }
 
+// TestNobodyTellsOfCopies: what is written for a second volume is awaited as well, but not the watches' word of it.
+func TestNobodyTellsOfCopies(t *testing.T) {
+	for method, want := range map[api.VolumeMethod]time.Duration{
+		api.MethodCopy: pass.RequeueUnobserved, api.MethodSnapshot: pass.RequeueUnobserved, api.MethodRebind: pass.RequeueAtLatest, api.MethodEmpty: pass.RequeueAtLatest,
+	} {
+		write := writes(plan.CarryVolume)
+		write.Decision.Effect.Carriage.Method = method
+		s := pass.State{Holder: "a"}
+		step := s.Answered(write, pass.Answer{Kind: pass.Landed, Version: "7", Object: "sliceshift-in-x"}, plantest.Epoch)
+		if step.Do != pass.Rest || step.RequeueAfter != want || len(s.Awaited) != 1 {
+			t.Errorf("%s: got %+v, %+v", method, step, s)
+		}
+	}
+}
+
 // TestLastWriteIsAwaited: nothing is read before the cache shows what was written last, or has had
 // the time to.
 func TestLastWriteIsAwaited(t *testing.T) {

@@ -1,6 +1,6 @@
 // Package pass decides what a process may do in one pass over a migration: whether its last write
 // has been observed, what is read next, whether the reads cover what the planner decided on them,
-// what an answer to a write means, and when to look again. With the fence of package plan it is
+// what an answer to a write means, and when to look again. With the fence of package planner it is
 // what keeps I1 and I2 when a process crashes, stalls or loses its lead.
 //
 // A State is what the process remembers, and a Step what it does next. Each Step that is carried
@@ -21,6 +21,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 
 	"github.com/sliceshift/sliceshift/migration/plan"
+	"github.com/sliceshift/sliceshift/migration/planner"
 	"github.com/sliceshift/sliceshift/migration/scope"
 )
 
@@ -67,6 +68,12 @@ func (s *State) Begin(now time.Time, record plan.Record, observed func(object st
 	return Step{Do: Read, Reads: scope.Near(record), near: record.Handoff != nil, overdue: now.Sub(s.LastLiveRead) >= RequeueAtLatest}
 }
 
+// BeginEarly opens a pass about the volumes of one ordinal that are copied before it is its turn. It is for a migration
+// that waits itself.
+func (s *State) BeginEarly(ordinal int32) Step {
+	return Step{Do: Read, Reads: scope.Reads{Live: true, Ordinal: &ordinal, Pods: true, Volumes: true}}
+}
+
 // Shown says whether a version that is observed is the one that was written, or a newer one.
 func Shown(written, observed string) bool {
 	order, err := resourceversion.CompareResourceVersion(observed, written)
@@ -101,7 +108,7 @@ func (s *State) Next(step Step, snapshot plan.Snapshot) Step {
 		s.LastLiveRead = snapshot.Now
 	}
 	snapshot = s.Sign(snapshot)
-	decision := plan.Plan(snapshot)
+	decision := planner.Plan(snapshot)
 	if step.near && scope.NeedsAll(snapshot, decision) {
 		return step.again(scope.Reads{})
 	}

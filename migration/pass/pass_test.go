@@ -11,6 +11,7 @@ import (
 	"github.com/sliceshift/sliceshift/migration/internal/plantest"
 	"github.com/sliceshift/sliceshift/migration/pass"
 	"github.com/sliceshift/sliceshift/migration/plan"
+	"github.com/sliceshift/sliceshift/migration/planner"
 	"github.com/sliceshift/sliceshift/migration/scope"
 	"github.com/sliceshift/sliceshift/migration/simulate"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
@@ -113,7 +114,7 @@ func (d *drive) land(t fataler, step pass.Step) {
 			t.Fatalf("%s: %v", step.Decision.Effect, err)
 		}
 	case pass.SaveRecord:
-		given := plan.DestinationCount(d.world.State)
+		given := planner.DestinationCount(d.world.State)
 		d.world.State.Record = *step.Decision.Record
 		d.world.State.Record.Given = given
 	default:

@@ -3,354 +3,73 @@ package plan
 import (
 	"fmt"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/pdb"
 )
 
-// budgetPlanner splits the disruption budget over both sides, and gives it back (I4).
-type budgetPlanner struct{ *View }
+// Budget is what matters of a PodDisruptionBudget.
+type Budget struct {
+	Name            string
+	UID             types.UID
+	ResourceVersion string
+	Form            pdb.Form
+	// Unhealthy is spec.unhealthyPodEvictionPolicy; empty: IfHealthyBudget.
+	Unhealthy string
+	// Observed is true when the disruption controller has seen this generation.
+	Observed bool
+	// Covers names a pod that it selects and that is of neither slice; empty: there is
+	// none.
+	Covers string
+	// LeavesOut names pods of the slice that it does not select, although it selects others;
+	// empty: it selects all of them.
+	LeavesOut string
+	// Evictions is how many evictions the API server would grant now: what the
+	// disruption controller has computed from the pods as it knew them.
+	Evictions int32
+	// Disrupted are the pods whose eviction was granted and not yet seen.
+	Disrupted []string
+	// EditedBy is who changed the budget after the migration had taken it over.
+	EditedBy string
+	// Fence is the fence under which the migration wrote it; empty as long as it has
+	// not taken the budget over.
+	Fence string
+	// Ours is true when this migration created it.
+	Ours bool
+	// Author is the form in which its author wrote it, as a migration has noted it before it
+	// wrote its own; nil: no migration has.
+	Author *pdb.Form
+	// RevertedBy is who has written it since the migration began to write it, and has not
+	// left the migration's mark on it.
+	RevertedBy string
+}
 
-// reserveBudget brings both PodDisruptionBudgets to what they may allow together while so
-// many replicas are in flight (I4), and roll-outs that ask none of them to what they may
-// take down. It returns nil when they say so and their controllers have confirmed it.
-func (p budgetPlanner) reserveBudget(inFlight int32) *Decision {
-	if decision := p.capRollouts(inFlight); decision != nil {
-		return decision
+// AuthorForm is the form in which the budget was written by its author.
+func (b Budget) AuthorForm() pdb.Form {
+	if b.Author != nil {
+		return *b.Author
 	}
-	if p.Record.Baseline.DisruptionBudget == nil {
+	return b.Form
+}
+
+// BudgetNamed is how messages call a PodDisruptionBudget of the side.
+func (s Side) BudgetNamed(name string) string {
+	return fmt.Sprintf("PodDisruptionBudget %s/%s in cluster %s", s.Namespace, name, s.Cluster)
+}
+
+// Allowed is how many of the slice's replicas its PodDisruptionBudget lets be
+// unavailable; nil without one, and as long as it has its author's form.
+func Allowed(s Snapshot, side Side) *int32 {
+	if len(side.Budgets) != 1 || side.Budgets[0].Fence == "" {
 		return nil
 	}
-	want := p.wanted(inFlight)
-	move, allows := pdb.Next(p.applied(SourceSide, inFlight, want.Source), p.applied(DestinationSide, inFlight, want.Destination), want)
-	switch move {
-	case pdb.SetSource:
-		return p.setBudget(SourceSide, allows, inFlight)
-	case pdb.SetDestination:
-		return p.setBudget(DestinationSide, allows, inFlight)
-	case pdb.AwaitConfirmation:
-		return &Decision{Hold: &Hold{Reason: api.ReasonBudgetUnconfirmed, Message: "waiting until the disruption controller has observed the PodDisruptionBudgets"}}
-	case pdb.AwaitRecovery:
-		if inFlight > 0 {
-			return nil // a handoff needs no budget to grow
-		}
-		return &Decision{Hold: &Hold{
-			Reason:  api.ReasonReplicaUnavailable,
-			Message: fmt.Sprintf("waiting until %s is available: until then no PodDisruptionBudget may allow more", Listed(p.allUnavailable(nil))),
-		}}
-	case pdb.Reached:
+	replicas := side.Set.Replicas
+	if s.Spec.SameNamespace {
+		replicas = s.Source.Set.Replicas + s.Destination.Set.Replicas
 	}
-	return nil
-}
-
-// wanted is what both budgets shall allow. In one namespace the source's stands for
-// both: one PodDisruptionBudget selects both slices. Between two handoffs all of it goes
-// where a roll-out needs it, the source first: our own kind evicts, and would wait for ever.
-func (p budgetPlanner) wanted(inFlight int32) pdb.Share {
-	d := p.Record.Baseline.Budget
-	switch {
-	case p.Spec.SameNamespace:
-		return pdb.Share{Source: max(0, d-inFlight)}
-	case inFlight == 0 && (p.splitFor() == api.SplitBudgetSource || p.splitFor() == api.SplitBudgetDestination):
-		return SplitShare(p.splitFor(), d, pdb.Share{Source: p.Source.Set.Replicas, Destination: p.Destination.Set.Replicas})
-	case inFlight == 0 && p.Source.Set.rollsOut():
-		return pdb.Share{Source: d}
-	case inFlight == 0 && p.Destination.Set.rollsOut():
-		return pdb.Share{Destination: d}
-	}
-	return pdb.Split(d, inFlight, pdb.Share{Source: p.Source.Set.Replicas, Destination: p.Destination.Set.Replicas})
-}
-
-// SplitShare is what both PodDisruptionBudgets of a split application allow of d, by who is to
-// have it.
-func SplitShare(to api.SplitBudget, d int32, size pdb.Share) pdb.Share {
-	switch to {
-	case api.SplitBudgetSource:
-		source := min(d, size.Source)
-		return pdb.Share{Source: source, Destination: min(d-source, size.Destination)}
-	case api.SplitBudgetDestination:
-		destination := min(d, size.Destination)
-		return pdb.Share{Source: min(d-destination, size.Source), Destination: destination}
-	default:
-		return pdb.Split(d, 0, size)
-	}
-}
-
-// splitFor is who is to have the budget of an application that stays split, or is split while
-// the migration pauses.
-func (p budgetPlanner) splitFor() api.SplitBudget {
-	_, more := p.next()
-	if more && p.Spec.Mode != api.ModePause || p.Deleting || p.Source.Set.Replicas == 0 || p.Destination.Set.Replicas == 0 {
-		return api.SplitBudgetProportional
-	}
-	return p.Spec.SplitBudget
-}
-
-// rollsOut says whether pods of the slice have yet to get its update revision, or are asked
-// to go.
-func (s Set) rollsOut() bool { return s.Replicas > 0 && (!s.RolledOut || s.Rolls.Asked) }
-
-// selected is how many replicas a side's PodDisruptionBudget is about, and how many
-// of them are unavailable. While an ordinal is in flight it does not count.
-func (p budgetPlanner) selected(name SideName, inFlight int32) (replicas, down int32) {
-	var leaveOut *int32
-	if inFlight > 0 && p.Record.Handoff != nil {
-		leaveOut = &p.Record.Handoff.Ordinal
-	}
-	for _, at := range SideNames {
-		if at == name || p.Spec.SameNamespace {
-			side := *p.Side(at)
-			replicas += side.Set.Replicas
-			down += int32(len(podNames(side, p.down(at), leaveOut)))
-		}
-	}
-	return replicas, down
-}
-
-// applied is what a side's PodDisruptionBudget says now. A side without replicas and
-// without a budget allows nothing. The author's own form is left alone while no
-// ordinal is on its way and it allows what is wanted, or it is its turn.
-func (p budgetPlanner) applied(name SideName, inFlight, want int32) pdb.Applied {
-	if p.Spec.SameNamespace && name == DestinationSide {
-		return pdb.Applied{Exact: true, Confirmed: true}
-	}
-	replicas, down := p.selected(name, inFlight)
-	side := p.Side(name)
-	if len(side.Budgets) == 0 {
-		return pdb.Applied{Down: down, Exact: replicas == 0, Confirmed: true}
-	}
-	b := side.Budgets[0]
-	allows, err := pdb.Budget(b.Form, replicas)
+	allows, err := pdb.Budget(side.Budgets[0].Form, replicas)
 	if err != nil {
-		allows = replicas
-	}
-	if p.Record.Handoff == nil && p.original(b) && (allows == want || p.authorsTurn()) {
-		return pdb.Applied{Allows: want, Down: down, Exact: true, Confirmed: b.Observed}
-	}
-	if n := b.Form.MaxUnavailable; b.Fence != "" && n != nil && n.StrVal == "" {
-		// An integer speaks of the slice as it was when it was written: the slice
-		// may have been larger, and may be again.
-		allows = n.IntVal
-	}
-	exact := b.Fence == p.fence() && atLeast(b.Form, p.form(name, allows, inFlight))
-	// A pod that is gone may not have been counted out yet: until then more evictions
-	// are granted than the form allows.
-	return pdb.Applied{Allows: allows, Down: down, Exact: exact, Confirmed: b.Observed && b.Evictions <= allows}
-}
-
-// authorsTurn says whether the author's form of a budget is right whatever it allows: nothing is
-// left to move, and the one PodDisruptionBudget is about the whole application.
-func (p budgetPlanner) authorsTurn() bool {
-	_, more := p.next()
-	whole := p.layout.moved == 0 || p.whole() || p.Spec.SameNamespace
-	return (!more || p.Deleting) && whole
-}
-
-// form is how a side's PodDisruptionBudget says that it allows so many. It names what
-// must stay for the slice that gives an ordinal, and for two slices under one budget:
-// of those the disruption controller expects nothing of a slice whose last pod is
-// gone for a moment.
-func (p budgetPlanner) form(name SideName, allows, inFlight int32) pdb.Form {
-	if inFlight > 0 && name == p.giverName || p.Spec.SameNamespace {
-		replicas, _ := p.selected(name, inFlight)
-		return pdb.Available(max(0, replicas-allows))
-	}
-	return pdb.Unavailable(allows)
-}
-
-// atLeast says whether a form is the one that is wanted. A slice that has given an
-// ordinal keeps the number that had to stay before: it is stricter, and allows no
-// less than nothing.
-func atLeast(have, want pdb.Form) bool {
-	if have.MinAvailable != nil && want.MinAvailable != nil {
-		return have.MinAvailable.StrVal == "" && have.MinAvailable.IntVal >= want.MinAvailable.IntVal
-	}
-	return have.Equal(want)
-}
-
-// overdrawn says why the ordinal in flight must not be stopped yet, although the
-// budgets are shared out: replicas of one slice are down that its share does not
-// cover, and the other's share could still be used up (I4).
-func (p budgetPlanner) overdrawn() *Hold {
-	base := p.Record.Baseline
-	if base.DisruptionBudget == nil {
 		return nil
 	}
-	want := p.wanted(1)
-	if pdb.Loss(p.applied(SourceSide, 1, want.Source), p.applied(DestinationSide, 1, want.Destination))+1 <= base.Budget {
-		return nil
-	}
-	return &Hold{
-		Reason: api.ReasonReplicaUnavailable,
-		Message: fmt.Sprintf("waiting until %s is available: together with evictions that are still allowed, another replica down would exceed the budget of %d",
-			Listed(p.allUnavailable(&p.Record.Handoff.Ordinal)), base.Budget),
-	}
-}
-
-// original says whether a budget is its author's: it has the form that was recorded
-// and no migration has taken it over.
-func (p budgetPlanner) original(b Budget) bool {
-	return b.Fence == "" && b.Form.Equal(p.author())
-}
-
-// author is the form in which the PodDisruptionBudget was written.
-func (p budgetPlanner) author() pdb.Form {
-	original := p.Record.Baseline.DisruptionBudget
-	return pdb.Form{MinAvailable: original.MinAvailable, MaxUnavailable: original.MaxUnavailable}
-}
-
-func (p budgetPlanner) setBudget(name SideName, allows, inFlight int32) *Decision {
-	side := p.Side(name)
-	if len(side.Budgets) == 0 {
-		return p.lostBudget(*side)
-	}
-	b := side.Budgets[0]
-	return effect(Effect{
-		Verb: SetBudget, Side: name, Name: b.Name, UID: b.UID, ResourceVersion: b.ResourceVersion,
-		Fence: p.fence(), Form: p.form(name, allows, inFlight), Author: p.author(), MaxUnavailable: allows,
-	})
-}
-
-func (p budgetPlanner) lostBudget(side Side) *Decision {
-	original := p.Record.Baseline.DisruptionBudget
-	return Stalled(api.ReasonForeignBudget,
-		fmt.Sprintf("PodDisruptionBudget %s/%s does not exist any more in cluster %s, or does not select the pods of %s", side.Namespace, original.Name, side.Cluster, side.Set.Name),
-		"create it again as it was: "+p.author().String())
-}
-
-// budgetsTaken records since when all PodDisruptionBudgets bear the migration's mark: who takes
-// it off from then on does not mean to edit them, but puts a version of their own back.
-func (p budgetPlanner) budgetsTaken() *Decision {
-	base := p.Record.Baseline
-	if base.DisruptionBudget == nil || base.BudgetsTakenTime != nil {
-		return nil
-	}
-	for _, side := range []*Side{&p.Source, &p.Destination} {
-		for _, budget := range side.Budgets {
-			if budget.Fence == "" {
-				return nil
-			}
-		}
-	}
-	now := metav1.NewTime(p.Now)
-	return p.takenSince(&now)
-}
-
-// giveBack restores a side's PodDisruptionBudget. From then on it may be edited by its author.
-func (p budgetPlanner) giveBack(name SideName) *Decision {
-	decision := p.restoreBudget(name)
-	if decision == nil || p.Record.Baseline.BudgetsTakenTime == nil {
-		return decision
-	}
-	return p.takenSince(nil)
-}
-
-func (p budgetPlanner) takenSince(at *metav1.Time) *Decision {
-	next, base := p.Record, *p.Record.Baseline
-	base.BudgetsTakenTime = at
-	next.Baseline = &base
-	return &Decision{Record: &next}
-}
-
-// restoreBudget writes the author's form on a side, once.
-func (p budgetPlanner) restoreBudget(name SideName) *Decision {
-	side := p.Side(name)
-	if p.Record.Baseline.DisruptionBudget == nil || len(side.Budgets) == 0 || p.original(side.Budgets[0]) {
-		return nil
-	}
-	b := side.Budgets[0]
-	return effect(Effect{Verb: RestoreBudget, Side: name, Name: b.Name, UID: b.UID, ResourceVersion: b.ResourceVersion, Form: p.author()})
-}
-
-// capRollouts bounds the roll-outs of our own kind (I4): some ask no PodDisruptionBudget. While an
-// ordinal is in flight they take nothing down; between two handoffs one slice has all of the
-// budget that the other leaves. It returns nil when the controllers of those that are to
-// wait have confirmed it, and when no ordinal is left to move.
-func (p budgetPlanner) capRollouts(inFlight int32) *Decision {
-	if _, more := p.next(); inFlight == 0 && (p.Deleting || !more) {
-		return nil
-	}
-	rolls := p.rolling(inFlight)
-	waits := inFlight > 0 || rolls != ""
-	for _, name := range SideNames {
-		set := p.Side(name).Set
-		if stands := name != rolls && set.bounded(); stands && (!set.Rolls.Shared || waits && set.Rolls.Share != 0) {
-			return p.setCap(name, 0)
-		}
-	}
-	for _, name := range SideNames {
-		if set := p.Side(name).Set; waits && name != rolls && set.bounded() && !set.Rolls.Heeded {
-			return p.capUnobserved(name)
-		}
-	}
-	return p.growCap(rolls)
-}
-
-// growCap gives the slice that rolls out what the other leaves of the budget. What is
-// down there later takes nothing back, as a PodDisruptionBudget that has grown stays.
-func (p budgetPlanner) growCap(name SideName) *Decision {
-	if name == "" || !p.Side(name).Set.bounded() {
-		return nil
-	}
-	most := p.Record.Baseline.Budget
-	for _, other := range SideNames {
-		if other != name {
-			most -= int32(len(p.down(other)))
-		}
-	}
-	most = max(0, most)
-	rolls := p.Side(name).Set.Rolls
-	if rolls.Shared && rolls.Share >= most && rolls.Share <= p.Record.Baseline.Budget {
-		return nil
-	}
-	return p.setCap(name, most)
-}
-
-// bounded says whether a migration bounds the roll-outs of a set.
-func (s Set) bounded() bool { return s.Presence == Seen && s.Rolls.Own }
-
-// rolling is the slice whose roll-out is to go on, the source first; empty: there is none,
-// or it is to wait. One that takes all pods at once waits for the end.
-func (p budgetPlanner) rolling(inFlight int32) SideName {
-	if inFlight > 0 {
-		return ""
-	}
-	for _, name := range SideNames {
-		if set := p.Side(name).Set; set.rollsOut() && (set.Rolls.Asked || !set.Rolls.AllAtOnce) {
-			return name
-		}
-	}
-	return ""
-}
-
-// liftCaps takes the caps away when no ordinal is left to move: what comes until the end
-// may take long, and bounds no roll-out.
-func (p budgetPlanner) liftCaps() *Decision {
-	if _, more := p.next(); more || p.Deleting {
-		return nil
-	}
-	for _, name := range SideNames {
-		if set := p.Side(name).Set; set.bounded() && set.Rolls.Shared {
-			return set.write(Effect{Verb: LiftShare, Side: name})
-		}
-	}
-	return nil
-}
-
-// setCap writes a cap once the former one is confirmed: so a confirmation is never one of
-// the same number that was written earlier.
-func (p budgetPlanner) setCap(name SideName, most int32) *Decision {
-	set := p.Side(name).Set
-	if !set.Rolls.Heeded {
-		return p.capUnobserved(name)
-	}
-	return set.write(Effect{Verb: SetShare, Side: name, MaxUnavailable: most})
-}
-
-func (p budgetPlanner) capUnobserved(name SideName) *Decision {
-	return &Decision{Hold: &Hold{
-		Reason:  api.ReasonBudgetUnconfirmed,
-		Message: "waiting until the controller of " + p.Side(name).object() + " has confirmed how many pods its roll-outs may take down",
-	}}
+	return &allows
 }

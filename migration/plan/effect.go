@@ -12,26 +12,6 @@ import (
 	"github.com/sliceshift/sliceshift/volumes/methods"
 )
 
-// SideName says which side an effect or a hold is about.
-type SideName string
-
-// The sides.
-const (
-	SourceSide      SideName = "source"
-	DestinationSide SideName = "destination"
-)
-
-// SideNames are both sides, the source first.
-var SideNames = []SideName{SourceSide, DestinationSide}
-
-// Other is the other one.
-func (name SideName) Other() SideName {
-	if name == SourceSide {
-		return DestinationSide
-	}
-	return SourceSide
-}
-
 // Verb says what an effect does.
 type Verb string
 
@@ -140,12 +120,6 @@ type Carriage struct {
 	// Giver is the side that ordinals leave.
 	Giver SideName
 	Pair  volumes.Pair
-}
-
-// write is the decision for a write of the set as it was seen.
-func (s Set) write(e Effect) *Decision {
-	e.Name, e.UID, e.ResourceVersion = s.Name, s.UID, s.ResourceVersion
-	return effect(e)
 }
 
 // OfOrdinal says whether the effect concerns one ordinal and its volumes only.
@@ -302,11 +276,18 @@ func (e Effect) bytesString(on string) string {
 	a := e.Volume
 	switch a.Verb {
 	case volumes.CreateIncoming:
+		if from := a.Copy.Snapshot.Source; from != "" {
+			return fmt.Sprintf("create claim %s/%s%s, from VolumeSnapshot %s", a.Ref.Namespace, a.Ref.Name, on, from)
+		}
 		return fmt.Sprintf("create claim %s/%s%s, for the copy", a.Ref.Namespace, a.Ref.Name, on)
 	case volumes.CreateOutgoing:
 		return fmt.Sprintf("create claim %s/%s%s on volume %s, to copy from", a.Ref.Namespace, a.Ref.Name, on, a.Volume)
 	case volumes.DeleteLost:
 		return fmt.Sprintf("delete claim %s/%s%s, which has no volume any more", a.Ref.Namespace, a.Ref.Name, on)
+	case volumes.DeleteDropped:
+		return fmt.Sprintf("delete claim %s/%s%s, which was filled for nothing", a.Ref.Namespace, a.Ref.Name, on)
+	case volumes.Loosen:
+		return fmt.Sprintf("restore the reclaim policy of volume %s%s, which was filled for nothing", a.Volume, on)
 	case volumes.CreateEntrance:
 		return fmt.Sprintf("create Service %s/%s%s, for the copy", a.Ref.Namespace, a.Ref.Name, on)
 	case volumes.CreateMover:
@@ -318,7 +299,57 @@ func (e Effect) bytesString(on string) string {
 	case volumes.DeleteMover:
 		return fmt.Sprintf("delete %s pod %s/%s%s", a.Copy.Role, a.Ref.Namespace, a.Copy.Pod, on)
 	default:
+		return e.snapshotString(on)
+	}
+}
+
+// snapshotString is for what a snapshot is taken and restored with.
+func (e Effect) snapshotString(on string) string {
+	a := e.Volume
+	switch a.Verb {
+	case volumes.CreateSnapshot:
+		return fmt.Sprintf("take VolumeSnapshot %s/%s%s of claim %s", a.Ref.Namespace, a.Ref.Name, on, a.Copy.Snapshot.Claim)
+	case volumes.RetainContent:
+		return fmt.Sprintf("set VolumeSnapshotContent %s%s to Retain", a.Ref.Name, on)
+	case volumes.LoosenContent:
+		return fmt.Sprintf("restore the deletion policy of VolumeSnapshotContent %s%s", a.Ref.Name, on)
+	case volumes.CreateContent:
+		return fmt.Sprintf("create VolumeSnapshotContent %s%s for that snapshot", a.Ref.Name, on)
+	case volumes.CreateImport:
+		return fmt.Sprintf("create VolumeSnapshot %s/%s%s on that content", a.Ref.Namespace, a.Ref.Name, on)
+	case volumes.DeleteSnapshot:
+		return fmt.Sprintf("delete VolumeSnapshot %s/%s%s", a.Ref.Namespace, a.Ref.Name, on)
+	case volumes.DeleteContent:
+		return fmt.Sprintf("delete VolumeSnapshotContent %s%s", a.Ref.Name, on)
+	case volumes.TakeBase:
+		return fmt.Sprintf("take VolumeSnapshot %s/%s%s of claim %s, to copy from while the ordinal runs", a.Ref.Namespace, a.Ref.Name, on, a.Copy.Snapshot.Claim)
+	case volumes.RestoreBase:
+		return fmt.Sprintf("create claim %s/%s%s, from VolumeSnapshot %s", a.Ref.Namespace, a.Ref.Name, on, a.Copy.Snapshot.Source)
+	case volumes.DropBase:
+		return fmt.Sprintf("delete claim %s/%s%s, which was copied from", a.Ref.Namespace, a.Ref.Name, on)
+	case volumes.DropBaseSnapshot:
+		return fmt.Sprintf("delete VolumeSnapshot %s/%s%s", a.Ref.Namespace, a.Ref.Name, on)
+	case volumes.DeleteUnfilled:
+		return fmt.Sprintf("delete claim %s/%s%s, which has no volume yet", a.Ref.Namespace, a.Ref.Name, on)
+	default:
 		return string(a.Verb) + " " + a.Volume + on
+	}
+}
+
+// FillsSecond says whether the effect is of a method that fills a second volume: what that is filled with bears names
+// of its own, of which no watch tells a migration.
+func (e Effect) FillsSecond() bool {
+	return e.Carriage.Method.FillsSecond()
+}
+
+// ForMovers says whether the effect makes what movers alone use: no ordinal's name is on it, so that no event of it
+// wakes a migration, and it is always read live.
+func (e Effect) ForMovers() bool {
+	switch e.Volume.Verb {
+	case volumes.CreateIncoming, volumes.CreateOutgoing, volumes.CreateEntrance, volumes.TakeBase, volumes.RestoreBase:
+		return e.Verb == CarryVolume
+	default:
+		return false
 	}
 }
 

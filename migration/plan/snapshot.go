@@ -1,8 +1,6 @@
 package plan
 
 import (
-	"cmp"
-	"fmt"
 	"slices"
 	"time"
 
@@ -12,10 +10,9 @@ import (
 	"github.com/sliceshift/sliceshift/migration/berths"
 	"github.com/sliceshift/sliceshift/migration/schedule"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
-	"github.com/sliceshift/sliceshift/pdb"
 )
 
-// Snapshot is all that Plan knows: what the user asks for, what was recorded, and
+// Snapshot is all that is decided by: what the user asks for, what was recorded, and
 // what was seen of both sides. It holds values only.
 type Snapshot struct {
 	// Now is when it was taken.
@@ -42,6 +39,9 @@ type Snapshot struct {
 	// Focused is true when Volumes covers only one ordinal. What concerns all of
 	// them must not be concluded from such a snapshot.
 	Focused bool
+	// Early is the ordinal whose volumes are copied before it is its turn, where the snapshot is about that alone; nil:
+	// it is about the migration.
+	Early *int32
 	// VolumesRead is true when the volumes of that one were read, too.
 	VolumesRead bool
 	// Template is a change of the source's pod template that the destination lacks.
@@ -77,6 +77,8 @@ type Spec struct {
 	MaxUnavailable *intstr.IntOrString
 	// MinReady is how long a moved pod must be Ready.
 	MinReady time.Duration
+	// Prefetch is how many ordinals are copied before it is their turn.
+	Prefetch int32
 	// Deadline is how long one ordinal may take.
 	Deadline time.Duration
 	// Schedule is when a handoff may begin; nil: at any time.
@@ -108,17 +110,25 @@ type Spec struct {
 	SameNamespace bool
 }
 
+// BeginsAbove says whether the destination is given a slice that begins above 0, of an
+// application that begins with the ordinal lo.
+func (s Spec) BeginsAbove(lo int32) bool { return s.Order != api.LowestFirst || lo > 0 }
+
 // Record is what was written down because it cannot be observed again.
 type Record struct {
 	Baseline *api.Baseline
 	Fence    *api.Fence
 	Handoff  *api.Handoff
+	// Ahead are the ordinals whose volumes are copied before it is their turn.
+	Ahead []api.CopyAhead
 	// Hooks are the runs of hooks in the present direction that must not be forgotten.
 	Hooks []api.HookRun
 	// HookTurns is how often a migration with hooks has turned, or begun anew.
 	HookTurns int32
 	// Pace is how long handoffs took; nil: none has come to the destination yet.
 	Pace *api.Pace
+	// TurnedBack is the ordinal that was taken back by itself last; nil: none was since one has begun.
+	TurnedBack *api.CopyTurnedBack
 	// Writers are those that were paused, or are about to be.
 	Writers []api.PausedWriter
 	// Accepted is true once the preflight has passed.
@@ -128,209 +138,6 @@ type Record struct {
 	// Given is how many ordinals the destination owned when that was last written; nil: it was
 	// not written yet. Only of a destination that is lost is it asked.
 	Given *int32
-}
-
-// Presence says how a thing was seen.
-type Presence string
-
-// Presences. The zero value is Unreachable's: what was not looked at is not absent.
-const (
-	Unreachable Presence = ""
-	Seen        Presence = "Seen"
-	Absent      Presence = "Absent"
-)
-
-// Side is one side as it was seen. When Reach is Unreachable nothing else counts.
-type Side struct {
-	// Cluster and Namespace name the side in messages.
-	Cluster, Namespace string
-	// ClusterID tells the cluster from every other one.
-	ClusterID types.UID
-	Reach     Presence
-	// Lost is true for a destination that was declared lost for good: it was not looked at, and
-	// is taken for a side that has nothing.
-	Lost bool
-	// ReachError says why the side could not be read.
-	ReachError string
-	// NamespaceFound is false when the namespace does not exist.
-	NamespaceFound bool
-	Set            Set
-	// Pods are all pods named <set>-<ordinal>, ascending, Terminating ones included.
-	Pods []Pod
-	// Budgets are the PodDisruptionBudgets that select the slice's pods, OtherBudgets
-	// the names of those that do not.
-	Budgets      []Budget
-	OtherBudgets []string
-	// Service is the governing Service; Needed is false when the set names none.
-	Service Dependent
-	// Export is the ServiceExport of the governing Service.
-	Export Export
-	// Names are the names of the ordinals that were looked at, ascending.
-	Names []Name
-}
-
-// Set is what matters of a StatefulSet.
-type Set struct {
-	Presence        Presence
-	Name            string
-	UID             types.UID
-	ResourceVersion string
-	Start, Replicas int32
-	// Observed is true when the controller has seen this generation.
-	Observed bool
-	// RolledOut is true when every pod has the update revision.
-	RolledOut bool
-	// Templates are the names of the volumeClaimTemplates, ascending.
-	Templates []string
-	// MinReady is spec.minReadySeconds.
-	MinReady time.Duration
-	// Ordered is true for podManagementPolicy OrderedReady.
-	Ordered bool
-	// Fence is the value of the fence annotation.
-	Fence string
-	// ScalesBy is who wrote replicas or ordinals last, when it was not a migration.
-	ScalesBy string
-	// Ours is true when this migration created it.
-	Ours        bool
-	Terminating bool
-	// Resource is how kubectl calls its kind.
-	Resource string
-	// DeletesClaims is true for persistentVolumeClaimRetentionPolicy.whenScaled: Delete.
-	DeletesClaims bool
-	// OwnsClaims are the claims that it owns, ascending, as far as claims were read.
-	OwnsClaims []string
-	// Rolls is how its roll-outs go.
-	Rolls Rolls
-	// Reserves is true when a slice of our own kind skips ordinals, which it then owns
-	// beyond its end; ReservesBy is who wrote that last.
-	Reserves   bool
-	ReservesBy string
-}
-
-// Rolls is how the roll-outs of a StatefulSet go, as far as a migration can bound them.
-type Rolls struct {
-	// Own is true for our own kind: its controller keeps to a share of the disruption
-	// budget, and as long as a migration drives the set it evicts what it replaces.
-	Own bool
-	// AllAtOnce is true when it replaces all pods together; Asked when somebody has asked
-	// for a pod to go, which is done as a roll-out does it.
-	AllAtOnce, Asked bool
-	// Shared is true when the set has been given a share: how many of its pods may be
-	// unavailable for an available one to be updated. Heeded is true when its controller
-	// has confirmed that, or that there is none.
-	Shared bool
-	Share  int32
-	Heeded bool
-}
-
-// resource is how kubectl calls the set's kind.
-func (s Set) resource() string { return cmp.Or(s.Resource, NativeResource) }
-
-// rolloutStatus is the command that shows a roll-out: kubectl knows those of its own kinds.
-func (s Set) rolloutStatus(namespace string) string {
-	switch s.resource() {
-	case NativeResource:
-		return fmt.Sprintf("kubectl rollout status -n %s sts/%s", namespace, s.Name)
-	case SliceResource:
-		return fmt.Sprintf("kubectl migrate rollout status -n %s %s", namespace, s.Name)
-	default:
-		return fmt.Sprintf("kubectl get %s -n %s %s --watch", s.resource(), namespace, s.Name)
-	}
-}
-
-// End is the first ordinal above the slice.
-func (s Set) End() int32 { return s.Start + s.Replicas }
-
-// Has says whether the slice owns an ordinal.
-func (s Set) Has(ordinal int32) bool { return s.Start <= ordinal && ordinal < s.End() }
-
-// Pod is what matters of a pod of an ordinal.
-type Pod struct {
-	Ordinal int32
-	UID     types.UID
-	Ready   bool
-	// ReadySince is when it became Ready.
-	ReadySince  time.Time
-	Terminating bool
-	// Owned is true when the StatefulSet controls it.
-	Owned bool
-	// Node is where it runs; empty: nowhere yet.
-	Node string
-	// Trouble is what keeps it from becoming Ready, when it says so.
-	Trouble string
-}
-
-// Available says whether the pod has been Ready for so long and stays.
-func (p *Pod) Available(now time.Time, minReady time.Duration) bool {
-	return p.Ready && !p.Terminating && p.Owned && !now.Before(p.ReadySince.Add(minReady))
-}
-
-// Budget is what matters of a PodDisruptionBudget.
-type Budget struct {
-	Name            string
-	UID             types.UID
-	ResourceVersion string
-	Form            pdb.Form
-	// Unhealthy is spec.unhealthyPodEvictionPolicy; empty: IfHealthyBudget.
-	Unhealthy string
-	// Observed is true when the disruption controller has seen this generation.
-	Observed bool
-	// Covers names a pod that it selects and that is of neither slice; empty: there is
-	// none.
-	Covers string
-	// LeavesOut names pods of the slice that it does not select, although it selects others;
-	// empty: it selects all of them.
-	LeavesOut string
-	// Evictions is how many evictions the API server would grant now: what the
-	// disruption controller has computed from the pods as it knew them.
-	Evictions int32
-	// Disrupted are the pods whose eviction was granted and not yet seen.
-	Disrupted []string
-	// EditedBy is who changed the budget after the migration had taken it over.
-	EditedBy string
-	// Fence is the fence under which the migration wrote it; empty as long as it has
-	// not taken the budget over.
-	Fence string
-	// Ours is true when this migration created it.
-	Ours bool
-	// Author is the form in which its author wrote it, as a migration has noted it before it
-	// wrote its own; nil: no migration has.
-	Author *pdb.Form
-	// RevertedBy is who has written it since the migration began to write it, and has not
-	// left the migration's mark on it.
-	RevertedBy string
-}
-
-// AuthorForm is the form in which the budget was written by its author.
-func (b Budget) AuthorForm() pdb.Form {
-	if b.Author != nil {
-		return *b.Author
-	}
-	return b.Form
-}
-
-// Pod returns the pod of an ordinal.
-func (s Side) Pod(ordinal int32) (Pod, bool) {
-	if at, found := s.at(ordinal); found {
-		return s.Pods[at], true
-	}
-	return Pod{}, false
-}
-
-// outside is the first pod of an ordinal that the slice does not own.
-func (s Side) outside() (Pod, bool) {
-	if len(s.Pods) > 0 && !s.Set.Has(s.Pods[0].Ordinal) {
-		return s.Pods[0], true
-	}
-	if at, _ := s.at(s.Set.End()); at < len(s.Pods) {
-		return s.Pods[at], true
-	}
-	return Pod{}, false
-}
-
-// at is where the pod of an ordinal is among the pods, or would be.
-func (s Side) at(ordinal int32) (int, bool) {
-	return slices.BinarySearchFunc(s.Pods, ordinal, func(pod Pod, want int32) int { return int(pod.Ordinal) - int(want) })
 }
 
 // Side returns one of the two.
@@ -360,28 +167,19 @@ func (s Snapshot) Clone() Snapshot {
 	return s
 }
 
-// SetPod stores or replaces a pod, keeping the order.
-func (s *Side) SetPod(pod Pod) {
-	at, found := s.at(pod.Ordinal)
-	if found {
-		s.Pods[at] = pod
-		return
+// TemplateChange is a change of the source's pod template that the destination lacks.
+type TemplateChange struct {
+	// Fields are what the two templates differ in; empty: there is no such change.
+	Fields string
+	// Hash is of the source's template.
+	Hash string
+}
+
+// RecordedVolume is the volume that an ordinal on its way had for a claim template; its name is
+// empty when it is not on its way, or nothing is known.
+func RecordedVolume(handoff *api.Handoff, ordinal int32, template string) api.HandoffVolume {
+	if handoff == nil || handoff.Ordinal != ordinal {
+		return api.HandoffVolume{}
 	}
-	s.Pods = slices.Insert(s.Pods, at, pod)
+	return handoff.Volume(template)
 }
-
-// RemovePod forgets a pod.
-func (s *Side) RemovePod(ordinal int32) {
-	if at, found := s.at(ordinal); found {
-		s.Pods = slices.Delete(s.Pods, at, at+1)
-	}
-}
-
-// ClaimName is the name that the StatefulSet controller gives a claim
-// (kubernetes stateful_set_utils.go, getPersistentVolumeClaimName).
-func ClaimName(template, set string, ordinal int32) string {
-	return fmt.Sprintf("%s-%s-%d", template, set, ordinal)
-}
-
-// PodName is the name that the StatefulSet controller gives a pod.
-func PodName(set string, ordinal int32) string { return fmt.Sprintf("%s-%d", set, ordinal) }

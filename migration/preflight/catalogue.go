@@ -35,7 +35,7 @@ const (
 var foundations = []string{checkKinds, checkRights, plan.CheckOrdinals}
 
 // others are the checks that no line of the registry does: those before it, and those of a snapshot,
-// which package plan does.
+// which package planner does.
 var others = []Check{
 	{
 		Name: checkKinds, Group: GroupAccess,

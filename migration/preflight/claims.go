@@ -17,6 +17,26 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
+// unknownTemplates are claim templates that a migration says something about, and that the source does not have.
+func unknownTemplates(at endpoint.Endpoint, m *api.Migration, source *appsv1.StatefulSet) []plan.Finding {
+	has, findings := observe.ClaimTemplates(source), []plan.Finding(nil)
+	known := "none"
+	if len(has) > 0 {
+		known = "only " + plan.Listed(has)
+	}
+	for _, v := range m.Spec.Volumes {
+		if slices.Contains(has, v.ClaimTemplate) {
+			continue
+		}
+		findings = append(findings, plan.Finding{
+			Reason: api.ReasonClaimTemplateMissing, Object: at.Object(),
+			Message: fmt.Sprintf("spec.volumes names claim template %s, and %s has %s: what it says would be done with no volume", v.ClaimTemplate, at.Object(), known),
+			Remedy:  "correct the name: --volume, --shared and --storage-class, or claimTemplate in spec.volumes",
+		})
+	}
+	return findings
+}
+
 // sharedClaims finds claims that the pod template names itself and that all ordinals share
 // (KEP-3335 takes them for ReadWriteMany), and that the destination does not have on the same disk: on
 // another one the moved ordinals would write apart from those that have not moved. One that they only

@@ -130,3 +130,24 @@ func TestWriterRights(t *testing.T) {
 		})
 	}
 }
+
+// TestRightsOfWarmSnapshots: who wants warm passes to read snapshots needs the right to make them, and not that to say
+// what a snapshot is; in Auto nobody is refused for want of it.
+func TestRightsOfWarmSnapshots(t *testing.T) {
+	of := func(method api.VolumeMethod, warm api.CopyWarmMode) (resources []string) {
+		m := &api.Migration{Spec: api.MigrationSpec{Volumes: []api.VolumeSpec{{ClaimTemplate: "data", Method: method, Copy: api.CopySpec{Warm: warm}}}}}
+		for _, rule := range snapshotRights(m) {
+			resources = append(resources, rule.Resource)
+		}
+		return resources
+	}
+	if got := of(api.MethodCopy, api.CopyWarmSnapshot); !slices.Equal(got, []string{"volumesnapshots", "volumesnapshotclasses"}) {
+		t.Errorf("for snapshots: %v", got)
+	}
+	if got := of(api.MethodCopy, api.CopyWarmAuto); got != nil {
+		t.Errorf("in Auto: %v", got)
+	}
+	if got := of(api.MethodSnapshot, ""); !slices.Contains(got, "volumesnapshotcontents") {
+		t.Errorf("for method Snapshot: %v", got)
+	}
+}

@@ -159,6 +159,15 @@ func (e *Inspector) resizing(ctx context.Context, m *api.Migration, source *apps
 	return storage.Resizing(e.Source, claims.Items, byName), nil
 }
 
+// snapshots finds what keeps volumes from being restored at the destination from snapshots.
+func (e *Inspector) snapshots(ctx context.Context, m *api.Migration, source *appsv1.StatefulSet) ([]plan.Finding, error) {
+	ordinals := movingOrdinals(m, source)
+	if len(ordinals) == 0 {
+		return nil, nil
+	}
+	return storage.Snapshots(ctx, e.Pair, m, source, ordinals[0])
+}
+
 // inline finds drivers that make no volumes of single pods at the destination.
 func (e *Inspector) inline(ctx context.Context, _ *api.Migration, source *appsv1.StatefulSet) ([]plan.Finding, error) {
 	if e.SameCluster() {

@@ -15,6 +15,7 @@ import (
 	"github.com/sliceshift/sliceshift/migration/endpoint"
 	"github.com/sliceshift/sliceshift/migration/plan"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/volumes/snapshot/manifest"
 )
 
 // Rule is a right that is needed on a side.
@@ -70,11 +71,41 @@ func rights(m *api.Migration, at endpoint.Endpoint) []Rule {
 
 // podRights are what method Copy needs besides everything else: its pods, on both sides.
 func podRights(m *api.Migration) []Rule {
-	copies := func(v api.VolumeSpec) bool { return v.Method == api.MethodCopy }
-	if !slices.ContainsFunc(m.Spec.Volumes, copies) {
+	if !moves(m, api.MethodCopy) {
 		return nil
 	}
 	return []Rule{{Resource: "pods", Verbs: "create patch delete"}}
+}
+
+// moves says whether a claim template moves by a method.
+func moves(m *api.Migration, method api.VolumeMethod) bool {
+	return slices.ContainsFunc(m.Spec.Volumes, func(v api.VolumeSpec) bool { return v.Method == method })
+}
+
+// snapshotRights are what method Snapshot needs besides everything else, on both sides.
+func snapshotRights(m *api.Migration) []Rule {
+	if !moves(m, api.MethodSnapshot) {
+		return baseRights(m)
+	}
+	return []Rule{
+		{Resource: "pods", Verbs: "create delete"},
+		{Group: manifest.Group, Resource: "volumesnapshots", Verbs: "get create delete"},
+		{Group: manifest.Group, Resource: "volumesnapshotcontents", Verbs: "get create patch delete", ClusterWide: true},
+		{Group: manifest.Group, Resource: "volumesnapshotclasses", Verbs: "list", ClusterWide: true},
+	}
+}
+
+// baseRights are what warm passes of method Copy need besides that somebody wants to read snapshots.
+func baseRights(m *api.Migration) []Rule {
+	if !slices.ContainsFunc(m.Spec.Volumes, func(v api.VolumeSpec) bool {
+		return v.Method == api.MethodCopy && v.Copy.Warm == api.CopyWarmSnapshot
+	}) {
+		return nil
+	}
+	return []Rule{
+		{Group: manifest.Group, Resource: "volumesnapshots", Verbs: "get create delete"},
+		{Group: manifest.Group, Resource: "volumesnapshotclasses", Verbs: "list", ClusterWide: true},
+	}
 }
 
 // missingOf asks the API server of a side which of the rights are not granted.
@@ -120,7 +151,7 @@ func (e *Inspector) MissingPermissions(ctx context.Context, m *api.Migration) ([
 		for _, each := range []struct {
 			rules  []Rule
 			remedy string
-		}{{rights(m, p), plan.RemedyRights}, {copyRights(m, p), plan.RemedyDependencyRights}, {podRights(m), plan.RemedyMoverRights}} {
+		}{{rights(m, p), plan.RemedyRights}, {copyRights(m, p), plan.RemedyDependencyRights}, {podRights(m), plan.RemedyMoverRights}, {snapshotRights(m), plan.RemedySnapshotRights}} {
 			if len(each.rules) == 0 {
 				continue
 			}

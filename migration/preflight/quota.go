@@ -16,13 +16,43 @@ import (
 	"github.com/sliceshift/sliceshift/migration/execute"
 	"github.com/sliceshift/sliceshift/migration/plan"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/volumes"
+	"github.com/sliceshift/sliceshift/volumes/methods"
+	"github.com/sliceshift/sliceshift/volumes/snapshot/manifest"
 )
 
-// quotas finds a ResourceQuota of the destination's namespace that has no room for
-// the ordinals that are to come: the first one that it refuses would be down. A quota
-// with scopes is not judged.
+// quotas finds a ResourceQuota that has no room: in the destination's namespace for the ordinals that are to come,
+// and on both sides for what copies a claim of one of them, or moves it by a snapshot. The first ordinal for which there is none would be down.
 func (e *Inspector) quotas(ctx context.Context, m *api.Migration, source *appsv1.StatefulSet) ([]plan.Finding, error) {
-	at := e.Destination
+	arriving := demand{ordinals: int64(len(movingOrdinals(m, source))), of: corev1.ResourceList{}}
+	together := e.SameCluster() && e.Source.Namespace == e.Destination.Namespace
+	if !together {
+		arriving.pods(source.Spec.Template.Spec) // in one namespace each makes room for itself
+	}
+	arriving.claims(source.Spec.VolumeClaimTemplates, execute.StorageClasses(m))
+	leaving := demand{of: corev1.ResourceList{}}
+	filled, what := filledTemplates(m, source), "the ordinals to come"
+	if len(filled) > 0 {
+		what += " and " + waysOf(filled) + " of their volumes"
+	}
+	switch {
+	case arriving.ordinals == 0 || len(filled) == 0:
+	case together:
+		arriving.filling(filled, source, volumes.RoleReceiver, volumes.RoleSender)
+	default:
+		arriving.filling(filled, source, volumes.RoleReceiver)
+		leaving.filling(filled, source, volumes.RoleSender)
+	}
+	findings, err := quotasAt(ctx, e.Destination, arriving.of, what)
+	if err != nil || len(leaving.of) == 0 {
+		return findings, err
+	}
+	more, err := quotasAt(ctx, e.Source, leaving.of, waysOf(filled)+" of ordinals")
+	return append(findings, more...), err
+}
+
+// quotasAt finds the quotas of a side that have too little for what is to come there. One with scopes is not judged.
+func quotasAt(ctx context.Context, at endpoint.Endpoint, need corev1.ResourceList, what string) ([]plan.Finding, error) {
 	var quotas corev1.ResourceQuotaList
 	err := at.Live.List(ctx, &quotas, client.InNamespace(at.Namespace))
 	if apierrors.IsForbidden(err) {
@@ -34,22 +64,17 @@ func (e *Inspector) quotas(ctx context.Context, m *api.Migration, source *appsv1
 	if err != nil {
 		return nil, err
 	}
-	need := demand{ordinals: int64(len(movingOrdinals(m, source))), of: corev1.ResourceList{}}
-	if !e.SameCluster() || e.Source.Namespace != at.Namespace {
-		need.pods(source.Spec.Template.Spec) // in one namespace each makes room for itself
-	}
-	need.claims(source.Spec.VolumeClaimTemplates, execute.StorageClasses(m))
 	var findings []plan.Finding
 	for _, quota := range quotas.Items {
 		if len(quota.Spec.Scopes) == 0 && quota.Spec.ScopeSelector == nil {
-			findings = append(findings, exceeded(at, quota, need.of)...)
+			findings = append(findings, exceeded(at, quota, need, what)...)
 		}
 	}
 	return findings, nil
 }
 
 // exceeded finds the first resource that a quota has too little of.
-func exceeded(at endpoint.Endpoint, quota corev1.ResourceQuota, need corev1.ResourceList) []plan.Finding {
+func exceeded(at endpoint.Endpoint, quota corev1.ResourceQuota, need corev1.ResourceList, what string) []plan.Finding {
 	names := make([]corev1.ResourceName, 0, len(need))
 	for name := range need {
 		names = append(names, name)
@@ -66,7 +91,7 @@ func exceeded(at endpoint.Endpoint, quota corev1.ResourceQuota, need corev1.Reso
 		object := fmt.Sprintf("ResourceQuota %s/%s in cluster %s", quota.Namespace, quota.Name, at.Cluster)
 		return []plan.Finding{{
 			Reason: api.ReasonQuotaTooSmall, Object: object,
-			Message: fmt.Sprintf("%s allows %s of %s, and %s is used: %s more for the ordinals to come do not fit, so one would be stopped and not start again", object, hard.String(), name, used.String(), more.String()),
+			Message: fmt.Sprintf("%s allows %s of %s, and %s is used: %s more for %s do not fit, so one would be stopped and not start again", object, hard.String(), name, used.String(), more.String(), what),
 			Remedy:  fmt.Sprintf("raise it: kubectl edit quota -n %s %s; or move fewer ordinals", quota.Namespace, quota.Name),
 		}}
 	}
@@ -125,4 +150,150 @@ func claimPrefixes(template corev1.PersistentVolumeClaim, classes map[string]*st
 		prefixes = append(prefixes, corev1.ResourceName(*class+".storageclass.storage.k8s.io/"))
 	}
 	return prefixes
+}
+
+// filledTemplate is a claim template whose volumes are filled anew, by a copy or from a snapshot.
+type filledTemplate struct {
+	claim corev1.PersistentVolumeClaim
+	asked api.VolumeSpec
+	class *string
+}
+
+func filledTemplates(m *api.Migration, source *appsv1.StatefulSet) []filledTemplate {
+	var found []filledTemplate
+	classes := execute.StorageClasses(m)
+	for _, asked := range m.Spec.Volumes {
+		if !asked.Method.FillsSecond() {
+			continue
+		}
+		for _, claim := range source.Spec.VolumeClaimTemplates {
+			if claim.Name == asked.ClaimTemplate {
+				found = append(found, filledTemplate{claim: claim, asked: asked, class: classes[claim.Name]})
+			}
+		}
+	}
+	return found
+}
+
+// waysOf is how volumes are filled, for people.
+func waysOf(filled []filledTemplate) string {
+	by := func(method api.VolumeMethod) bool {
+		return slices.ContainsFunc(filled, func(t filledTemplate) bool { return t.asked.Method == method })
+	}
+	switch {
+	case !by(api.MethodSnapshot):
+		return "the copying"
+	case !by(api.MethodCopy):
+		return "the snapshots"
+	default:
+		return "the copying and the snapshots"
+	}
+}
+
+// size of the new volumes; nil: as much as the claim has.
+func (t filledTemplate) size() *apiresource.Quantity {
+	if t.asked.Method == api.MethodSnapshot {
+		return t.asked.Snapshot.Size
+	}
+	return t.asked.Copy.Size
+}
+
+// filling adds what the volumes of one ordinal at a time take beside the ordinals: the pods of a copy, or the one that a
+// restored volume waits for, in place of the ordinal's own one, which is stopped; the claims beside the ordinal's own; and
+// the Service of a copy, or the VolumeSnapshot. Claims of one ordinal are filled one after the other, so the most
+// that one of them takes is enough.
+func (d demand) filling(filled []filledTemplate, source *appsv1.StatefulSet, roles ...volumes.Role) {
+	own := demand{ordinals: 1, of: corev1.ResourceList{}}
+	own.pods(source.Spec.Template.Spec)
+	most := corev1.ResourceList{}
+	for _, each := range filled {
+		one := demand{ordinals: 1, of: corev1.ResourceList{}}
+		for _, role := range roles {
+			one.fillingPod(each, source, role)
+		}
+		for name, amount := range own.of {
+			if rest, takes := one.of[name]; takes {
+				rest.Sub(amount)
+				one.of[name] = rest
+			}
+		}
+		for _, role := range roles {
+			one.fillingClaim(each, role)
+		}
+		for name, amount := range one.of {
+			if before := most[name]; amount.Cmp(before) > 0 {
+				most[name] = amount
+			}
+		}
+	}
+	for name, amount := range most {
+		if amount.Sign() > 0 {
+			sum := d.of[name]
+			sum.Add(amount)
+			d.of[name] = sum
+		}
+	}
+	d.ahead(filled, source, roles...)
+}
+
+// ahead adds what is copied before it is its turn: those ordinals run, and their claims do not wait for each other.
+func (d demand) ahead(filled []filledTemplate, source *appsv1.StatefulSet, roles ...volumes.Role) {
+	for _, each := range filled {
+		if each.asked.Method != api.MethodCopy || each.asked.Copy.Prefetch == 0 || each.asked.Copy.Warm == api.CopyWarmNone {
+			continue
+		}
+		more := demand{ordinals: int64(each.asked.Copy.Prefetch), of: d.of}
+		for _, role := range roles {
+			if more.fillingPod(each, source, role); role == volumes.RoleReceiver { // who reads mounts the ordinal's own claim
+				more.fillingClaim(each, role)
+			}
+		}
+	}
+}
+
+// fillingPod is what the pod of a role takes. Who leaves a volume to a snapshot has none.
+func (d demand) fillingPod(t filledTemplate, source *appsv1.StatefulSet, role volumes.Role) {
+	claim := volumes.Ref{Name: t.claim.Name}
+	switch {
+	case t.asked.Method == api.MethodCopy:
+		d.pods(methods.Rehearsal(volumes.Carrier{Copy: t.asked.Copy}, claim, role, &source.Spec.Template).Spec)
+	case role == volumes.RoleReceiver:
+		d.pods(methods.RehearsedPlaceholder(volumes.Carrier{}, claim, &source.Spec.Template).Spec)
+	}
+}
+
+// countedSnapshots is what a quota calls the VolumeSnapshots of a namespace.
+const countedSnapshots corev1.ResourceName = "count/volumesnapshots." + manifest.Group
+
+// fillingClaim is what the claim takes that is filled, or from which that is done, with the Service or the VolumeSnapshot that
+// leads to it.
+func (d demand) fillingClaim(t filledTemplate, role volumes.Role) {
+	claim, classes := *t.claim.DeepCopy(), map[string]*string{}
+	if role == volumes.RoleReceiver {
+		classes[claim.Name] = t.class
+		if size := t.size(); size != nil {
+			claim.Spec.Resources.Requests = corev1.ResourceList{corev1.ResourceStorage: *size}
+		}
+	}
+	d.claims([]corev1.PersistentVolumeClaim{claim}, classes)
+	switch {
+	case t.asked.Method == api.MethodSnapshot:
+		d.add(countedSnapshots, *apiresource.NewQuantity(1, apiresource.DecimalSI))
+	case role == volumes.RoleReceiver:
+		d.service(t.asked.Copy.ServiceType)
+	}
+}
+
+// service is what a Service takes; one of type LoadBalancer has ports of nodes, too.
+func (d demand) service(kind corev1.ServiceType) {
+	names := []corev1.ResourceName{corev1.ResourceServices, "count/services"}
+	switch kind { //nolint:exhaustive // the others take no more
+	case corev1.ServiceTypeLoadBalancer:
+		names = append(names, corev1.ResourceServicesLoadBalancers, corev1.ResourceServicesNodePorts)
+	case corev1.ServiceTypeNodePort:
+		names = append(names, corev1.ResourceServicesNodePorts)
+	}
+	for _, name := range names {
+		d.add(name, *apiresource.NewQuantity(1, apiresource.DecimalSI))
+	}
 }

@@ -125,6 +125,13 @@ var checks = []Check{
 		Run:    ofSource((*Inspector).dependencies),
 	},
 	{
+		Name: "claim templates", Group: GroupVolumes,
+		Looks:  "at the claim templates that spec.volumes names: whether the source has them.",
+		Why:    "What was meant for volumes that are named otherwise would not be done with them.",
+		Remedy: "Correct the name.",
+		Run:    pure(func(e *Inspector, s Subject) []plan.Finding { return unknownTemplates(e.Source, s.Migration, s.Source) }),
+	},
+	{
 		Name: "shared claims", Group: GroupVolumes,
 		Looks:  "at claims that the pod template names itself, which all ordinals share: whether the destination has them, on the same storage. Where they are to be copied, and are not there, the copies are judged.",
 		Why:    "The moved ordinals would not start, or write apart from the others.",
@@ -133,7 +140,7 @@ var checks = []Check{
 	},
 	{
 		Name: "quotas", Group: GroupPods,
-		Looks:  "at the ResourceQuotas of the destination's namespace, and what all ordinals that are to move take of them.",
+		Looks:  "at the ResourceQuotas of the destination's namespace, and what all ordinals that are to move take of them; where volumes are copied or move by a snapshot, at those of both sides, and what that takes of them besides: its pods, its claims, the Service of a copy, the VolumeSnapshots.",
 		Why:    "The first ordinal that a quota refuses would be stopped and not start again.",
 		Remedy: "Raise the quota, or move fewer ordinals.",
 		Run:    ofSource((*Inspector).quotas),
@@ -160,6 +167,13 @@ var checks = []Check{
 		Run:    ofSource((*Inspector).classes),
 	},
 	{
+		Name: "snapshots", Group: GroupVolumes,
+		Looks:  "where volumes move by a snapshot: at the first ordinal's volumes, their CSI driver in both clusters, the classes of volumes and of snapshots at the destination.",
+		Why:    "An ordinal would be stopped, and its snapshot never restored; or it could not come back.",
+		Remedy: "Have the driver there, for the same storage, with a StorageClass and a VolumeSnapshotClass; or name another method.",
+		Run:    ofSource((*Inspector).snapshots),
+	},
+	{
 		Name: "resizes", Group: GroupVolumes,
 		Looks:  "for claims that are being made larger.",
 		Why:    "How far that has come does not go along with the volume.",
@@ -182,9 +196,9 @@ var checks = []Check{
 	},
 	{
 		Name: "pods that copy", Group: GroupVolumes,
-		Looks:  "at what both API servers say, in a dry run, to the pods that copy the first ordinal's claims, where volumes are to be copied.",
+		Looks:  "at what both API servers say, in a dry run, to the pods that copy the first ordinal's claims, to the claims that they mount and to their Service, where volumes are to be copied; where they move by a snapshot, at what the destination says to the pod that a new volume may have to wait for.",
 		Why:    "Pod Security, a webhook or a limit would refuse them when the ordinal is down already.",
-		Remedy: "Let the policy pass them, or name a user for them: copy.runAsUser.",
+		Remedy: "Let the policy pass them, or say what they may be: copy.runAsUser, copy.resources, copy.serviceType.",
 		Run:    ofSource((*Inspector).movers),
 	},
 	{

@@ -52,24 +52,27 @@ func (e *Inspector) rehearse(ctx context.Context, m *api.Migration, source, dest
 	return findings, nil
 }
 
-// movers has the API servers of both sides check, without keeping anything, the pods that copy the first ordinal's
-// claims: Pod Security, webhooks, limits and the account answer as they would in mid-handoff.
+// movers has the API servers of both sides check, without keeping anything, what fills second volumes for the first
+// ordinal's claims:
+// Pod Security, webhooks, limits and the account answer to its pods, claims and Services as they would in mid-handoff.
 func (e *Inspector) movers(ctx context.Context, m *api.Migration, source *appsv1.StatefulSet) ([]plan.Finding, error) {
 	ordinals := movingOrdinals(m, source)
+	if len(ordinals) == 0 {
+		return nil, nil
+	}
 	var findings []plan.Finding
 	for _, asked := range m.Spec.Volumes {
-		if asked.Method != api.MethodCopy || asked.Copy.Image == "" || len(ordinals) == 0 {
-			continue // without an image none can be made, which is said of the claims
+		all, err := e.fillers(ctx, m, asked, source, ordinals[0])
+		if err != nil {
+			return nil, err
 		}
-		for _, side := range []struct {
-			endpoint.Endpoint
-			role volumes.Role
-		}{{e.Source, volumes.RoleSender}, {e.Destination, volumes.RoleReceiver}} {
-			claim := volumes.Ref{Namespace: side.Namespace, Name: plan.ClaimName(asked.ClaimTemplate, side.Set, ordinals[0])}
-			pod := methods.Rehearsal(volumes.Carrier{Owner: m.UID, Copy: asked.Copy}, claim, side.role, &source.Spec.Template)
-			finding, err := rehearseCreate(ctx, side.Endpoint, pod)
+		for _, each := range all {
+			finding, err := rehearseCreate(ctx, each.at, each.object)
 			if err != nil {
 				return nil, err
+			}
+			if finding != nil && asked.Method == api.MethodCopy {
+				*finding = ofCopy(*finding)
 			}
 			if finding != nil {
 				findings = append(findings, *finding)
@@ -77,6 +80,52 @@ func (e *Inspector) movers(ctx context.Context, m *api.Migration, source *appsv1
 		}
 	}
 	return findings, nil
+}
+
+// filler is an object that fills a second volume, as a side would get it.
+type filler struct {
+	at     endpoint.Endpoint
+	object client.Object
+}
+
+// fillers are those for an ordinal's claim. Without an image none can copy, which is said of the claims.
+func (e *Inspector) fillers(ctx context.Context, m *api.Migration, asked api.VolumeSpec, source *appsv1.StatefulSet, ordinal int32) ([]filler, error) {
+	carrier := volumes.Carrier{Owner: m.UID, Copy: asked.Copy, StorageClass: execute.StorageClasses(m)[asked.ClaimTemplate]}
+	claim := func(at endpoint.Endpoint) volumes.Ref {
+		return volumes.Ref{Namespace: at.Namespace, Name: plan.ClaimName(asked.ClaimTemplate, at.Set, ordinal)}
+	}
+	if asked.Method == api.MethodSnapshot {
+		return []filler{{e.Destination, methods.RehearsedPlaceholder(carrier, claim(e.Destination), &source.Spec.Template)}}, nil
+	}
+	if asked.Method != api.MethodCopy || asked.Copy.Image == "" {
+		return nil, nil
+	}
+	original, err := endpoint.Get[corev1.PersistentVolumeClaim](ctx, e.Source.Live, e.Source.Key(claim(e.Source).Name))
+	if err != nil {
+		return nil, err
+	}
+	var all []filler
+	for _, side := range []struct {
+		endpoint.Endpoint
+		role volumes.Role
+	}{{e.Source, volumes.RoleSender}, {e.Destination, volumes.RoleReceiver}} {
+		all = append(all, filler{side.Endpoint, methods.Rehearsal(carrier, claim(side.Endpoint), side.role, &source.Spec.Template)})
+		if original == nil {
+			continue
+		}
+		for _, object := range methods.RehearsalBeside(carrier, claim(side.Endpoint), side.role, original) {
+			all = append(all, filler{side.Endpoint, object})
+		}
+	}
+	return all, nil
+}
+
+// ofCopy is a finding about what copies, which a person can ask to be otherwise.
+func ofCopy(finding plan.Finding) plan.Finding {
+	if finding.Remedy != "" {
+		finding.Remedy += "; or say what pods of the copy may be: copy.runAsUser, copy.resources, copy.serviceType"
+	}
+	return finding
 }
 
 // rehearseCreate has an API server create an object, without keeping it, and looks at what it

@@ -16,6 +16,7 @@ import (
 	"github.com/sliceshift/sliceshift/migration/internal/plantest"
 	"github.com/sliceshift/sliceshift/migration/observe"
 	"github.com/sliceshift/sliceshift/migration/plan"
+	"github.com/sliceshift/sliceshift/migration/planner"
 	"github.com/sliceshift/sliceshift/migration/scope"
 	"github.com/sliceshift/sliceshift/migration/simulate"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
@@ -76,7 +77,7 @@ func TestHostileNumbers(t *testing.T) {
 
 func wantRefusedNumbers(t *rapid.T, s plan.Snapshot) {
 	t.Helper()
-	decision := plan.Plan(s)
+	decision := planner.Plan(s)
 	if s.Record.Completed == "" && !s.Deleting && (decision.Effect != nil || decision.Record != nil || decision.Hold == nil || decision.Hold.Reason != api.ReasonOrdinalsUnbounded) {
 		t.Fatalf("decided %+v", decision)
 	}
@@ -89,7 +90,7 @@ func wantRefusedNumbers(t *rapid.T, s plan.Snapshot) {
 	if n := len(observe.OrdinalsOf(s, scope.Reads{})); n > 0 {
 		t.Fatalf("%d ordinals are looked at", n)
 	}
-	found := plan.Preflight(s)
+	found := planner.Preflight(s)
 	if len(found) != 1 || found[0].Reason != api.ReasonOrdinalsUnbounded || found[0].Remedy == "" || !strings.Contains(found[0].Message, "shop/web") {
 		t.Fatalf("found %+v", found)
 	}

@@ -24,8 +24,23 @@ func (r Report) Page() page.Page {
 	if len(r.Warnings) > 0 {
 		p.Sections = append(p.Sections, r.warnings())
 	}
+	if len(r.Kept) > 0 {
+		p.Sections = append(p.Sections, r.kept())
+	}
 	p.Sections = append(p.Sections, r.conditions())
 	return p
+}
+
+// kept are the volumes that were left behind.
+func (r Report) kept() page.Section {
+	s := page.Section{
+		Title: "Volumes that were left behind", Head: []string{"Volume", "Claim", "Disk", "To remove it"},
+		Text: "In cluster " + r.Cluster + ". No migration deletes a disk, and the command removes the object alone. In the other cluster: kubectl migrate kept.",
+	}
+	for _, v := range r.Kept {
+		s.Rows = append(s.Rows, []string{v.Volume, v.Claim, v.Disk, v.Remove})
+	}
+	return s
 }
 
 func (r Report) lead() string {
@@ -54,15 +69,15 @@ func (s Side) String() string {
 }
 
 func (r Report) facts() []page.Fact {
+	if r.Started == nil { // what either side has is not known before
+		return []page.Fact{{Name: "Source", Value: r.Source.String()}, {Name: "Destination", Value: r.Destination.String()}}
+	}
 	facts := []page.Fact{
 		{Name: "Source", Value: r.Source.String() + r.Source.has()},
 		{Name: "Destination", Value: r.Destination.String() + r.Destination.has()},
 		{Name: "Moved", Value: fmt.Sprintf("%d of %d ordinals", r.Moved, r.Total)},
+		{Name: "Began", Value: moment(*r.Started)},
 	}
-	if r.Started == nil {
-		return facts
-	}
-	facts = append(facts, page.Fact{Name: "Began", Value: moment(*r.Started)})
 	if r.Ended != nil {
 		facts = append(facts, page.Fact{Name: "Ended", Value: moment(*r.Ended)})
 	}
@@ -79,7 +94,7 @@ func (r Report) facts() []page.Fact {
 	for _, s := range r.Stops {
 		stood += s.length(r.end())
 	}
-	facts = append(facts, page.Fact{Name: "Stood still", Value: fmt.Sprintf("%s in %d stops", length(stood), len(r.Stops)+int(r.DroppedStops))})
+	facts = append(facts, page.Fact{Name: "Stood still", Value: fmt.Sprintf("%s in %s", length(stood), counted(len(r.Stops)+int(r.DroppedStops), "stop"))})
 	return append(facts, page.Fact{Name: "Mode", Value: string(r.Mode)})
 }
 
@@ -228,4 +243,12 @@ func length(d time.Duration) string {
 		return d.Round(time.Second / 10).String()
 	}
 	return d.Round(time.Second).String()
+}
+
+// counted is a number of things.
+func counted(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
 }

@@ -49,8 +49,21 @@ type Report struct {
 	// DroppedHandoffs and DroppedStops are not known any more: of the oldest only their number is.
 	DroppedHandoffs int32 `json:"droppedHandoffs,omitempty"`
 	DroppedStops    int32 `json:"droppedStops,omitempty"`
+	// Kept are the volumes that ordinals have left behind in the cluster that keeps the record, as they were seen when the
+	// report was made; it is for whoever has looked.
+	Kept []Kept `json:"kept,omitempty"`
 	// Entries are from the log of its runs, if there is one.
 	Entries []Entry `json:"entries,omitempty"`
+}
+
+// Kept is a volume that an ordinal has left behind.
+type Kept struct {
+	Volume string `json:"volume"`
+	Claim  string `json:"claim"`
+	// Disk is Own, InUse on the other side, or Unknown.
+	Disk string `json:"disk"`
+	// Remove is the command that removes it; empty while the migration goes on.
+	Remove string `json:"remove,omitempty"`
 }
 
 // Side is one of both StatefulSets.
@@ -148,7 +161,7 @@ func (r *Report) take(h api.History) {
 		end := past.EndTime.UTC()
 		r.Handoffs = append(r.Handoffs, Handoff{
 			Ordinal: past.Ordinal, Direction: past.Direction, Start: past.StartTime.UTC(), End: &end,
-			Attempts: past.Attempts, FewestAvailable: past.FewestAvailable, By: r.holder(past.Epoch),
+			Attempts: past.Attempts, FewestAvailable: r.atMost(past.FewestAvailable), By: r.holder(past.Epoch),
 		})
 	}
 	for _, past := range h.Stops {
@@ -156,6 +169,15 @@ func (r *Report) take(h api.History) {
 		r.Stops = append(r.Stops, Stop{past.Reason, past.Message, past.Ordinal, past.StartTime.UTC(), &end})
 	}
 	r.DroppedHandoffs, r.DroppedStops = h.Dropped, h.DroppedStops
+}
+
+// atMost is the fewest that was seen in a handoff that has come to its end, which is never all of them: its own ordinal
+// was down in it. One that took less than a second may have been seen before and after that only.
+func (r *Report) atMost(seen *int32) *int32 {
+	if most := r.Replicas - 1; seen != nil && *seen > most && most >= 0 {
+		return &most
+	}
+	return seen
 }
 
 // present takes what goes on now.

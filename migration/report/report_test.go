@@ -104,6 +104,19 @@ func TestDocuments(t *testing.T) {
 	}
 }
 
+// TestItsOwnOrdinalWasDown: a handoff that was too short to be seen in has never had all replicas available.
+func TestItsOwnOrdinalWasDown(t *testing.T) {
+	m := moved()
+	for i := range m.Status.History.Handoffs {
+		m.Status.History.Handoffs[i].FewestAvailable = new(int32(3))
+	}
+	m.Status.History.Handoffs[0].FewestAvailable = nil
+	r := report.Of(m, place, noon)
+	if r.FewestAvailable == nil || *r.FewestAvailable != 2 || *r.Handoffs[1].FewestAvailable != 2 || r.Handoffs[0].FewestAvailable != nil {
+		t.Errorf("%+v", r.Handoffs)
+	}
+}
+
 // TestDroppedHandoffs: what the status does not list any more is taken from the log.
 func TestDroppedHandoffs(t *testing.T) {
 	m := moved()

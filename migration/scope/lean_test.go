@@ -44,6 +44,8 @@ func TestLean(t *testing.T) {
 		"an ordinal is started":         {decided(does(plan.ScaleUp, "")), Spared{Sets: west, Budgets: both, Pods: both, Claims: east, Volumes: both}},
 		"a budget is written":           {decided(does(plan.SetBudget, "")), Spared{Budgets: west}},
 		"a policy is restored":          {decided(does(plan.RestorePolicy, "")), Spared{Sets: both, Budgets: both, Pods: both, Claims: east, Volumes: both}},
+		"a copy is let go":              {decided(does(plan.CarryVolume, volumes.Loosen)), Spared{Sets: both, Budgets: both}},
+		"its claim is deleted":          {decided(does(plan.CarryVolume, volumes.DeleteDropped)), Spared{Sets: both, Budgets: both}},
 		"a claim is deleted":            {decided(does(plan.DeleteClaim, "")), Spared{}},
 		"one arrives, another one goes": {next, Spared{Sets: both, Budgets: both, Pods: both, Claims: east, Volumes: both}},
 		"the last one arrives":          {ends, Spared{Sets: both, Budgets: both, Pods: east, Claims: east, Volumes: both}},

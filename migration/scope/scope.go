@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/sliceshift/sliceshift/migration/plan"
+	"github.com/sliceshift/sliceshift/migration/planner"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/volumes"
 )
@@ -64,7 +65,7 @@ func Near(record plan.Record) Reads {
 // is recorded or called a stall before that was seen. What is down is brought up all the same.
 func NeedsAll(s plan.Snapshot, d plan.Decision) bool {
 	switch {
-	case d.Record != nil || d.Done != "" || s.Record.Handoff == nil || s.Side(s.Giver()).Set.Has(s.Record.Handoff.Ordinal):
+	case d.Record != nil || d.Done != "" || s.Record.Handoff == nil || s.Side(planner.Giver(s)).Set.Has(s.Record.Handoff.Ordinal):
 		return true
 	case d.Effect != nil:
 		return false
@@ -78,9 +79,12 @@ func For(s plan.Snapshot, decision plan.Decision) Reads {
 	if !decision.NeedsLiveRead() {
 		return readsForHold(s, decision.Hold)
 	}
+	if s.Early != nil { // what is copied is always read live, and of the ordinal only where it runs, and on what
+		return Reads{Live: true, Ordinal: s.Early, Pods: true, Volumes: true, Identity: BothSides &^ proven(s)}
+	}
 	sc := Reads{Live: true, Budgets: true, Namespace: s.Destination.Set.Presence == plan.Absent, Identity: BothSides &^ proven(s)}
 	if handoff := s.Record.Handoff; handoff != nil {
-		sc.Ordinal, sc.Pods, sc.Namespace = &handoff.Ordinal, true, false
+		sc.Ordinal, sc.Pods, sc.Namespace, sc.Volumes = &handoff.Ordinal, true, false, fills(handoff)
 	}
 	effect := decision.Effect
 	if effect == nil {
@@ -103,6 +107,12 @@ func For(s plan.Snapshot, decision plan.Decision) Reads {
 		sc.Budgets = false
 	}
 	return sc
+}
+
+// fills says whether a second volume is being filled for the ordinal. What else is done meanwhile is decided on how far
+// that is, and a look that leaves it out would find that nothing of it was there.
+func fills(handoff *api.Handoff) bool {
+	return slices.ContainsFunc(handoff.Volumes, func(v api.HandoffVolume) bool { return v.Copy.Number > 0 })
 }
 
 // readsForHold is what must be read live before something is said that frightens people: a cluster
@@ -131,14 +141,14 @@ func (sc Reads) ofRecord(s plan.Snapshot, decision plan.Decision) Reads {
 	// What begins or ends a migration is concluded from all there is.
 	sc.Wide = decision.Done != "" || next.Baseline == nil || s.Record.Baseline == nil || next.Completed != "" || takesForAnother(s, decision)
 	if sc.Wide {
-		sc.Ordinal, sc.Pods = nil, false
+		sc.Ordinal, sc.Pods, sc.Volumes = nil, false, false
 		return sc
 	}
 	if sc.Ordinal == nil {
 		return sc
 	}
 	another := next.Handoff == nil || next.Handoff.Ordinal != *sc.Ordinal
-	switch upcoming, more := plan.NextOrdinal(s); {
+	switch upcoming, more := planner.NextOrdinal(s); {
 	case another && next.Handoff != nil:
 		sc.Next = &next.Handoff.Ordinal
 	case another && more && upcoming != *sc.Ordinal: // whether that one may begin is decided on its volumes, too
@@ -146,7 +156,7 @@ func (sc Reads) ofRecord(s plan.Snapshot, decision plan.Decision) Reads {
 	}
 	// A handoff ends only where the ordinal has its volumes, and what they are is not
 	// recorded on a cache's word.
-	sc.Volumes = another || !slices.Equal(next.Handoff.Volumes, s.Record.Handoff.Volumes)
+	sc.Volumes = sc.Volumes || another || !slices.Equal(next.Handoff.Volumes, s.Record.Handoff.Volumes)
 	return sc
 }
 
@@ -264,7 +274,7 @@ func butFor(live Spared) Spared {
 //     ordinal on both sides. Movers, and what they mount, are always read live. That nobody else drives the
 //     migration by now the volume shows itself: whoever takes over writes its fence on it before it
 //     builds upon where it is (volumes.Pair), and a newer fence is not written over
-//     (plan.Plan);
+//     (planner.Plan);
 //   - before a stop, which nothing takes back, the other StatefulSet, the pods of both sides, what the
 //     budgets allow, and the claim and the volume that are taken away;
 //   - before a start, the other StatefulSet, the claim that was bound, and who uses it on either side;
@@ -283,12 +293,12 @@ func Lean(s plan.Snapshot, decision plan.Decision) Reads {
 		return sc
 	case sc.Ordinal == nil:
 		return leanWhole(sc, s, decision)
-	case sc.Identity != NoSide:
+	case s.Early != nil, sc.Identity != NoSide:
 		return sc
 	case decision.Record != nil:
 		return leanRecord(sc, s, *decision.Record)
 	case decision.Effect != nil:
-		return leanOrdinal(sc, s.Giver(), *decision.Effect)
+		return leanOrdinal(sc, planner.Giver(s), *decision.Effect)
 	default:
 		return sc
 	}
@@ -325,7 +335,7 @@ func leanWhole(sc Reads, s plan.Snapshot, decision plan.Decision) Reads {
 
 // leanRecord is for a record in mid-handoff.
 func leanRecord(sc Reads, s plan.Snapshot, next plan.Record) Reads {
-	name := s.Giver().Other()
+	name := planner.Giver(s).Other()
 	taker := Of(name)
 	switch {
 	case sc.Next != nil && next.Handoff != nil:
@@ -370,7 +380,7 @@ func leanCarry(verb volumes.Verb, giver Sides) Spared {
 		return Spared{Pods: giver}
 	case volumes.Point:
 		return Spared{Volumes: giver}
-	case volumes.Release, volumes.PointBack, volumes.TakeOver:
+	case volumes.Release, volumes.PointBack, volumes.TakeOver, volumes.Loosen, volumes.DeleteDropped:
 		return Spared{Pods: BothSides, Claims: BothSides, Volumes: BothSides}
 	default:
 		return Spared{Sets: BothSides, Budgets: BothSides, Pods: BothSides, Claims: BothSides, Volumes: BothSides}

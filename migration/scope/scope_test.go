@@ -24,6 +24,7 @@ func TestScopeOf(t *testing.T) {
 		}
 	}
 	moving, resting := under(&api.Handoff{Ordinal: 2, Volumes: []api.HandoffVolume{{Name: "v"}}}), under(nil)
+	filling := under(&api.Handoff{Ordinal: 2, Volumes: []api.HandoffVolume{{Name: "v", Copy: api.CopyAttempt{Number: 1}}}})
 	unproven, bare, begins := under(nil), under(nil), under(nil)
 	unproven.Destination.Set.Fence = "another.2"
 	bare.Source.Set.Templates = nil
@@ -56,6 +57,9 @@ func TestScopeOf(t *testing.T) {
 		"the destination is another one": {moving, holds(api.ReasonDestinationReplaced), Reads{Live: true, Wide: true}},
 		"the disk is another one":        {moving, holds(volumes.ReasonAnotherDisk), Reads{Live: true, Wide: true}},
 		"a budget is written":            {moving, does(plan.SetBudget, ""), Reads{Live: true, Budgets: true, Ordinal: &two, Pods: true}},
+		"and a second volume is filled":  {filling, does(plan.SetBudget, ""), Reads{Live: true, Budgets: true, Ordinal: &two, Pods: true, Volumes: true}},
+		"the same is noted, meanwhile":   {filling, plan.Decision{Record: &filling.Record}, Reads{Live: true, Ordinal: &two, Pods: true, Volumes: true}},
+		"and it ends":                    {filling, plan.Decision{Record: &filling.Record, Done: api.ReasonMoved}, allOfIt},
 		"and no ordinal is on its way":   {resting, does(plan.SetBudget, ""), Reads{Live: true, Budgets: true}},
 		"the fence is not on both sides": {unproven, does(plan.SetBudget, ""), Reads{Live: true, Budgets: true, Identity: OfDestination}},
 		"a set is deleted":               {resting, does(plan.DeleteSet, ""), wide},

@@ -5,15 +5,27 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/sliceshift/sliceshift/migration/plan"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/volumes"
-	"github.com/sliceshift/sliceshift/volumes/copy"
 )
 
 // copies lets v.Copy be about the attempt that is recorded, as an observer finds it.
 func (w *World) copies() {
 	own := w.moving()
+	if handoff := w.State.Record.Handoff; handoff != nil {
+		own = w.volumesOf(handoff.Ordinal, handoff.Ordinal) // it may have begun just now
+	}
 	for i := range own {
 		w.lookAtCopy(&own[i])
+	}
+}
+
+// cutOver has a dry run wait for nobody's word.
+func (w *World) cutOver() {
+	for i := range w.State.Volumes {
+		if seen := w.State.Volumes[i].Copy; seen != nil {
+			seen.Asked.Cutover = api.CutoverNow
+		}
 	}
 }
 
@@ -24,15 +36,15 @@ func (w *World) lookAtCopy(v *plan.OrdinalVolume) {
 		return
 	}
 	if recorded.Number != v.Copy.Attempt.Number || recorded.Giver != v.Copy.Attempt.Giver {
-		*v.Copy = volumes.Copying{Asked: v.Copy.Asked, Attempt: recorded}
+		*v.Copy = anew(*v.Copy, volumes.Copying{Attempt: recorded})
 	}
 	if recorded.Number == 0 {
 		return
 	}
 	giver, taker := v.Holding(plan.SideName(recorded.Giver)), v.Holding(plan.SideName(recorded.Giver).Other())
-	v.Copy.Incoming.Ref = copy.IncomingRef(taker.Ref, w.State.UID, recorded.Number)
-	v.Copy.Outgoing.Ref, v.Copy.Outgoing.Volume = copy.OutgoingRef(giver.Ref, w.State.UID), giver.Volume
-	if taker.Volume.Found && taker.Volume.Name == v.Copy.Incoming.Volume.Name {
+	v.Copy.Incoming.Ref = volumes.IncomingRef(taker.Ref, w.State.UID, recorded.Number)
+	v.Copy.Outgoing.Ref, v.Copy.Outgoing.Volume = volumes.OutgoingRef(giver.Ref, w.State.UID), giver.Volume
+	if taker.Volume.Name == v.Copy.Incoming.Volume.Name {
 		v.Copy.Incoming.Volume = taker.Volume
 	}
 }
@@ -44,24 +56,50 @@ func (a apiServer) applyCopying(v *plan.OrdinalVolume, e plan.Effect) error {
 	made := volumes.Claim{Found: true, UID: a.NewUID(), ResourceVersion: a.NewVersion(), Phase: corev1.ClaimPending, Volume: action.Volume, Ours: true, Fence: action.Fence}
 	switch action.Verb {
 	case volumes.CreateIncoming:
+		v.Copy.Snapshot.Source = action.Copy.Snapshot.Source
 		return put(&v.Copy.Incoming.Claim, made)
 	case volumes.CreateOutgoing:
 		return put(&v.Copy.Outgoing.Claim, made)
 	case volumes.CreateClaim:
 		h := v.Holding(e.Side)
-		if action.Volume == v.Copy.Incoming.Volume.Name {
+		if !h.Claim.Found && action.Volume == v.Copy.Incoming.Volume.Name {
 			h.Volume = v.Copy.Incoming.Volume
 		}
 		return put(&h.Claim, made)
-	case volumes.DeleteLost:
+	case volumes.DeleteLost, volumes.DeleteUnfilled:
 		return a.deleteLost(v, e)
+	case volumes.DeleteDropped:
+		return a.deleteDropped(v, e)
 	case volumes.CreateEntrance:
 		v.Copy.Entrance = volumes.Entrance{Found: true, Address: "receiver:8722"}
 		return nil
 	case volumes.CreateMover, volumes.MarkMover, volumes.TellMover, volumes.DeleteMover:
 		return a.applyMover(v, action)
+	case volumes.CreateSnapshot, volumes.CreateContent, volumes.CreateImport, volumes.RetainContent, volumes.LoosenContent, volumes.DeleteSnapshot, volumes.DeleteContent:
+		return a.applySnapshot(v, action)
+	case volumes.TakeBase, volumes.RestoreBase, volumes.DropBase, volumes.DropBaseSnapshot:
+		return a.applyBase(v, action, made)
 	default:
 		return a.writeCopied(v, e)
+	}
+}
+
+// applyBase does what an API server, and a driver that is well, do with what a warm pass reads.
+func (a apiServer) applyBase(v *plan.OrdinalVolume, action volumes.Action, made volumes.Claim) error {
+	base := &v.Copy.Base
+	switch action.Verb {
+	case volumes.TakeBase:
+		return a.putSnapshot(&base.Snapshot, volumes.Snapshot{Claim: action.Copy.Snapshot.Claim, Ready: true})
+	case volumes.RestoreBase:
+		return put(&base.Claim, made)
+	case volumes.DropBaseSnapshot:
+		return deleteSnapshot(action, &base.Snapshot)
+	default:
+		if base.Claim.UID != action.UID || base.Claim.ResourceVersion != action.ResourceVersion {
+			return ErrConflict
+		}
+		base.Claim = volumes.Claim{}
+		return nil
 	}
 }
 
@@ -88,16 +126,26 @@ func (a apiServer) deleteLost(v *plan.OrdinalVolume, e plan.Effect) error {
 	return ErrConflict
 }
 
-func (a apiServer) applyMover(v *plan.OrdinalVolume, action volumes.Action) error {
-	m := &v.Copy.Sender
-	if action.Copy.Role == volumes.RoleReceiver {
-		m = &v.Copy.Receiver
+// deleteDropped deletes an incoming claim; its volume goes as its policy says.
+func (a apiServer) deleteDropped(v *plan.OrdinalVolume, e plan.Effect) error {
+	if err := a.deleteLost(v, e); err != nil {
+		return err
 	}
+	if v.Copy.Entrance = (volumes.Entrance{}); v.Copy.Incoming.Volume.Policy != corev1.PersistentVolumeReclaimRetain {
+		v.Copy.Incoming.Volume = volumes.Volume{}
+	}
+	return nil
+}
+
+func (a apiServer) applyMover(v *plan.OrdinalVolume, action volumes.Action) error {
+	m := map[volumes.Role]*volumes.Mover{
+		volumes.RoleReceiver: &v.Copy.Receiver, volumes.RoleSender: &v.Copy.Sender, volumes.RoleWarm: &v.Copy.Warm, volumes.RolePlaceholder: &v.Copy.Placeholder,
+	}[action.Copy.Role]
 	if action.Verb == volumes.CreateMover {
 		if m.Found {
 			return ErrConflict
 		}
-		*m = volumes.Mover{Found: true, UID: a.NewUID(), ResourceVersion: a.NewVersion(), Attempt: action.Copy.Attempt, Pass: action.Copy.Pass, Fence: action.Fence}
+		*m = volumes.Mover{Found: true, UID: a.NewUID(), ResourceVersion: a.NewVersion(), Attempt: action.Copy.Attempt, Pass: action.Copy.Pass, Warm: action.Copy.Warm, Node: action.Copy.Node, Made: a.State.Now, Fence: action.Fence}
 		return nil
 	}
 	if m.UID != action.UID || m.ResourceVersion != action.ResourceVersion {
@@ -124,21 +172,7 @@ func (a apiServer) writeCopied(v *plan.OrdinalVolume, e plan.Effect) error {
 	if !volume.Found || volume.UID != action.UID || volume.ResourceVersion != action.ResourceVersion {
 		return ErrConflict
 	}
-	switch action.Verb {
-	case volumes.Secure:
-		volume.Policy, volume.Note = corev1.PersistentVolumeReclaimRetain, action.Note
-	case volumes.Release:
-		volume.ClaimRef, volume.Released = action.Ref, action.Copy.Released
-	case volumes.TakeOver:
-		volume.ClaimRef, volume.Seal, volume.Note = action.Ref, action.Copy.Seal, action.Note
-	default:
-		volume.ClaimRef = action.Ref
-	}
-	if action.Copy.Returned {
-		volume.Released = ""
-	}
-	volume.Fence = action.Fence
-	a.putCopied(v, e.Side, incoming, volume)
+	a.putCopied(v, e.Side, incoming, action.Written(volume))
 	return nil
 }
 
@@ -172,11 +206,18 @@ func (w *World) settleCopy(v *plan.OrdinalVolume) bool {
 		return false
 	}
 	giver, in := plan.SideName(recorded.Giver), &v.Copy.Incoming
+	if w.settleSnapshots(v) {
+		return true
+	}
 	if in.Claim.Found && in.Claim.Volume == "" {
 		name := "pvc-of-" + in.Ref.Name + "-from-" + recorded.Giver
+		handle := "disk-" + name
+		if driver, _ := volumes.DriverOf(v.Copy.Outgoing.Volume.Handle); driver != "" {
+			handle = driver + "/" + name
+		}
 		in.Claim.Volume, in.Claim.ResourceVersion = name, w.NewVersion()
 		w.putCopied(v, giver.Other(), true, volumes.Volume{
-			Found: true, Name: name, UID: types.UID(name), Handle: "disk-" + name, Policy: corev1.PersistentVolumeReclaimDelete,
+			Found: true, Name: name, UID: types.UID(name), Handle: handle, Policy: corev1.PersistentVolumeReclaimDelete,
 			Phase: corev1.VolumeBound, ClaimRef: volumes.Ref{Namespace: in.Ref.Namespace, Name: in.Ref.Name, UID: in.Claim.UID},
 		})
 		return true
@@ -212,21 +253,27 @@ func (w *World) bindCopy(v *plan.OrdinalVolume, h *volumes.Holding, name plan.Si
 
 // settleMovers lets movers make their keys, and come to their end once they know each other.
 func (w *World) settleMovers(v *plan.OrdinalVolume) bool {
-	r, s := &v.Copy.Receiver, &v.Copy.Sender
+	r, s, own := &v.Copy.Receiver, &v.Copy.Sender, v.Holding(plan.SideName(v.Copy.Attempt.Giver))
+	if r.Warm {
+		s = &v.Copy.Warm
+	}
 	for _, each := range []struct {
 		mover *volumes.Mover
 		on    volumes.Holding
-	}{{r, v.Copy.Incoming}, {s, v.Copy.Outgoing}} {
+	}{{r, v.Copy.Incoming}, {&v.Copy.Sender, v.Copy.Outgoing}, {&v.Copy.Warm, *own}} {
 		if each.mover.Found && each.mover.Key == "" && each.on.Bound() {
 			each.mover.Key, each.mover.ResourceVersion = "key-"+string(each.mover.UID), w.NewVersion()
 			return true
 		}
 	}
-	if !r.Found || r.Ended || r.Peer == "" || r.Peer != s.Key || s.Peer != r.Key {
+	if r.Ended || w.Mute && !r.Warm || r.Peer == "" || r.Peer != s.Key || s.Peer != r.Key {
 		return false
 	}
 	for _, m := range []*volumes.Mover{r, s} {
-		m.Ended, m.ResourceVersion, m.Result = true, w.NewVersion(), volumes.MoverResult{Done: true, Root: "root-" + v.Copy.Outgoing.Volume.Handle}
+		m.Ended, m.ResourceVersion, m.Result = true, w.NewVersion(), volumes.MoverResult{Done: true}
+		if !r.Warm {
+			m.Result.Root = "root-" + v.Copy.Outgoing.Volume.Handle
+		}
 	}
 	return true
 }

@@ -1,6 +1,7 @@
 package simulate
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/sliceshift/sliceshift/migration/internal/pdbtest"
@@ -33,6 +34,12 @@ func TestSimulateHeld(t *testing.T) {
 				t.Errorf("got %d steps, %q, held by %+v; want none, held by %s", len(result.Steps), result.Outcome, result.Held, tc.reason)
 			}
 		})
+	}
+	// Nor is there a node where nobody has found one: the plan says which pod lacks it.
+	homeless := plantest.Scenario{Replicas: 2, Templates: []string{"data"}, Method: api.MethodCopy}.Build()
+	homeless.Source.Pods[1].Node, homeless.Source.Pods[1].Ready, homeless.Source.Pods[1].Trouble = "", false, "0/3 nodes are available"
+	if held := Run(homeless).Held; held == nil || held.Reason != api.ReasonCopying || !held.Stalled || !strings.Contains(held.Message, "web-1") || !strings.Contains(held.Message, "on no node") || !strings.Contains(held.Message, "0/3 nodes") {
+		t.Errorf("held by %+v", held)
 	}
 	// An unavailable replica comes back in a world in which nothing fails.
 	if result := Run(failing); result.Outcome != api.ReasonMoved {

@@ -1,6 +1,7 @@
 package simulate
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -41,5 +42,27 @@ func TestDryRunOfHooks(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, order); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
+	}
+}
+
+// TestDryRunGoesOnWithAHook: the Job of a hook that runs already is taken to end well.
+func TestDryRunGoesOnWithAHook(t *testing.T) {
+	s := halfSimulated(t, plantest.Scenario{Replicas: 1, Spec: plan.Spec{Hooks: []api.Hook{hookAt(api.HookBeforeOrdinal)}}}, plan.StartHook, 1).Snapshot()
+	if result := Run(s); result.Outcome != api.ReasonMoved {
+		t.Errorf("it ends with %q, held by %+v", result.Outcome, result.Held)
+	}
+}
+
+// TestDryRunOfManyHooks: however many hooks there are, a dry run comes to its end.
+func TestDryRunOfManyHooks(t *testing.T) {
+	var hooks []api.Hook
+	for i := range 100 {
+		hook := hookAt(api.HookBeforeOrdinal)
+		hook.Name = fmt.Sprintf("tell-%d", i)
+		hooks = append(hooks, hook)
+	}
+	result := Run(plantest.Scenario{Replicas: 3, Spec: plan.Spec{Hooks: hooks}}.Build())
+	if result.Outcome != api.ReasonMoved {
+		t.Errorf("it ends with %q, held by %+v", result.Outcome, result.Held)
 	}
 }

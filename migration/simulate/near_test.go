@@ -11,8 +11,10 @@ import (
 	"github.com/sliceshift/sliceshift/migration/internal/pdbtest"
 	"github.com/sliceshift/sliceshift/migration/internal/plantest"
 	"github.com/sliceshift/sliceshift/migration/plan"
+	"github.com/sliceshift/sliceshift/migration/planner"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/pdb"
+	"github.com/sliceshift/sliceshift/volumes"
 )
 
 // TestNear: a dry run that looks at the volumes near the ordinal that moves comes to the same as one that
@@ -30,9 +32,19 @@ func TestNear(t *testing.T) {
 	})
 }
 
+// TestNearBeginsWithAll: what is amiss with an ordinal that has moved long ago is found by a dry run that begins in the
+// middle of another one's handoff.
+func TestNearBeginsWithAll(t *testing.T) {
+	s := halfSimulated(t, plantest.Scenario{Replicas: 4, Templates: []string{"data"}}, plan.ScaleDown, 3).Snapshot()
+	s.Volumes[3].Destination.Claim.Volume = "another"
+	if result := Run(s); result.Held == nil || result.Held.Reason != volumes.ReasonAnotherDisk {
+		t.Errorf("it ends with %q, held by %+v", result.Outcome, result.Held)
+	}
+}
+
 // whole is a dry run that looks at everything in each step.
 func whole(s plan.Snapshot, show func(Step)) Result {
-	return NewWorld(s).run(func(w *World) plan.Decision { return plan.Plan(w.State) }, show)
+	return NewWorld(s).run(func(w *World) plan.Decision { return planner.Plan(w.State) }, show)
 }
 
 // someMoment is a move after some of its steps.
@@ -41,6 +53,7 @@ func someMoment(t *rapid.T) plan.Snapshot {
 	c := plantest.Scenario{
 		Replicas: rapid.Int32Range(1, 5).Draw(t, "replicas"), Start: rapid.Int32Range(0, 2).Draw(t, "start"),
 		Templates: []string{"data", "wal"}[:rapid.IntRange(0, 2).Draw(t, "templates")],
+		Method:    rapid.SampledFrom([]api.VolumeMethod{"", "", api.MethodCopy, api.MethodEmpty}).Draw(t, "method"),
 		Ordered:   some("ordered"), Retained: some("retained"), Prepared: some("prepared"), Slices: some("slices"), Service: some("service"),
 		Spec: plan.Spec{
 			Order: rapid.SampledFrom([]api.Order{api.HighestFirst, api.LowestFirst}).Draw(t, "order"), Count: rapid.Int32Range(0, 5).Draw(t, "count"),
@@ -51,7 +64,7 @@ func someMoment(t *rapid.T) plan.Snapshot {
 	w := NewWorld(c.Build())
 	steps := rapid.IntRange(0, 60).Draw(t, "steps")
 	for range steps {
-		decision := plan.Plan(w.State)
+		decision := planner.Plan(w.State)
 		if decision.Record != nil {
 			w.State.Record, w.State.Engaged = *decision.Record, decision.Record.Fence != nil
 		}
@@ -99,5 +112,6 @@ func disturb(t *rapid.T, s *plan.Snapshot) {
 		func() { h.Claim.UID = types.UID("another") },
 		func() { h.Claim.Volume = "another" },
 		func() { h.Claim.Terminating = true },
+		func() { h.Claim.Users = []string{"another"} },
 	}).Draw(t, "what")()
 }

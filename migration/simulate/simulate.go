@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/sliceshift/sliceshift/migration/plan"
+	"github.com/sliceshift/sliceshift/migration/planner"
 	"github.com/sliceshift/sliceshift/migration/scope"
 )
 
@@ -76,15 +77,18 @@ func (w *World) run(decide func(*World) plan.Decision, show func(Step)) Result {
 		return Result{Held: finding.Hold()}
 	}
 	s.Holder, s.Engaged = "dry-run", false
+	w.cutOver()
 	w.Settle()
 	result := Result{Fewest: available(w)}
 	limit := stepsPerOrdinal*int(s.Source.Set.Replicas+s.Destination.Set.Replicas+2) + len(s.Dependencies.List)
 	limit += 8 * len(s.Spec.Hooks) * int(s.Source.Set.Replicas+s.Destination.Set.Replicas+2)
+	var waits *plan.Hold // for what does not come, if it does not end
 	for range limit {
 		decision := decide(w)
+		waits = decision.Hold
 		switch {
 		case decision.Record != nil:
-			given := plan.DestinationCount(w.State)
+			given := planner.DestinationCount(w.State)
 			w.note(*decision.Record)
 			w.State.Record.Given = given
 			fence := decision.Record.Fence
@@ -114,8 +118,19 @@ func (w *World) run(decide func(*World) plan.Decision, show func(Step)) Result {
 			w.Settle()
 		}
 	}
-	result.Held = &plan.Hold{Reason: "Simulation", Message: "the plan does not end", Stalled: true}
+	result.Held = endless(waits)
 	return result
+}
+
+// endless is what a dry run ends with that has waited for too long, though nothing fails in its world: what it waits for
+// must come from outside.
+func endless(waits *plan.Hold) *plan.Hold {
+	if waits == nil {
+		return &plan.Hold{Reason: "Simulation", Message: "the plan does not end", Stalled: true}
+	}
+	held := *waits
+	held.Stalled = true
+	return &held
 }
 
 // note writes a record, and counts the handoffs that begin.
@@ -139,14 +154,14 @@ func decideNear(w *World) plan.Decision {
 		at = nil
 	}
 	if at == nil || w.begun < 2 {
-		return plan.Plan(w.State)
+		return planner.Plan(w.State)
 	}
 	near := w.State
 	near.Volumes, near.Focused, near.VolumesRead = w.volumesOf(*at-1, max(*at, *at+1)), true, true
-	decision := plan.Knowing(near, w.downs())
+	decision := planner.Knowing(near, w.downs())
 	restores := decision.Effect != nil && decision.Effect.Verb == plan.RestorePolicy
 	if decision.Done != "" || w.restoring && !restores || scope.For(near, decision).Wide {
-		return plan.Plan(w.State)
+		return planner.Plan(w.State)
 	}
 	return decision
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/sliceshift/sliceshift/migration/internal/pdbtest"
 	"github.com/sliceshift/sliceshift/migration/internal/plantest"
 	"github.com/sliceshift/sliceshift/migration/plan"
+	"github.com/sliceshift/sliceshift/migration/planner"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/volumes"
 )
@@ -34,6 +35,8 @@ func TestSimulate(t *testing.T) {
 		"empty-nearby":   {Replicas: 1, Templates: one, Budget: pdbtest.MaxUnavailable(1), Method: api.MethodEmpty, Spec: plan.Spec{SameCluster: true, DeleteSource: true}},
 		"copy":           {Replicas: 2, Templates: one, Budget: pdbtest.MaxUnavailable(1), Method: api.MethodCopy, Spec: plan.Spec{DeleteSource: true}},
 		"copy-nearby":    {Replicas: 1, Templates: one, Budget: pdbtest.MaxUnavailable(1), Method: api.MethodCopy, Spec: plan.Spec{SameCluster: true}},
+		"snapshot":       {Replicas: 2, Templates: one, Budget: pdbtest.MaxUnavailable(1), Method: api.MethodSnapshot, Spec: plan.Spec{DeleteSource: true}},
+		"snapshot-near":  {Replicas: 1, Templates: one, Budget: pdbtest.MaxUnavailable(1), Method: api.MethodSnapshot, Spec: plan.Spec{SameCluster: true}},
 		"budget-of-two":  {Replicas: 5, Budget: pdbtest.MaxUnavailable(2), Spec: plan.Spec{Count: 3}},
 	}
 	for name, c := range tests {
@@ -72,7 +75,17 @@ func TestSimulateEmptyBack(t *testing.T) {
 // TestSimulateCopyBack turns round at every write of a copy, and once it was started: the ordinal goes back to the
 // volume that it had as long as the copy was not taken over, and by a copy of its own after that.
 func TestSimulateCopyBack(t *testing.T) {
-	scenario := plantest.Scenario{Replicas: 2, Templates: []string{"data"}, Budget: pdbtest.MaxUnavailable(1), Method: api.MethodCopy}
+	turnsBack(t, plantest.Scenario{Replicas: 2, Templates: []string{"data"}, Budget: pdbtest.MaxUnavailable(1), Method: api.MethodCopy})
+}
+
+// TestSimulateSnapshotBack does so with a snapshot.
+func TestSimulateSnapshotBack(t *testing.T) {
+	turnsBack(t, plantest.Scenario{Replicas: 2, Templates: []string{"data"}, Budget: pdbtest.MaxUnavailable(1), Method: api.MethodSnapshot})
+}
+
+// turnsBack has a migration roll back after each of its writes.
+func turnsBack(t *testing.T, scenario plantest.Scenario) {
+	t.Helper()
 	writes := 0
 	for range Run(scenario.Build()).Steps {
 		writes++
@@ -125,7 +138,7 @@ const most = 3000
 func drive(t *testing.T, w *World, wanted func(plan.Decision) bool) plan.Decision {
 	t.Helper()
 	for range most {
-		decision := plan.Plan(w.State)
+		decision := planner.Plan(w.State)
 		if wanted(decision) {
 			return decision
 		}
@@ -172,7 +185,7 @@ func TestSimulateEnds(t *testing.T) {
 		"each is Ready for a minute":          {patient, api.ReasonMoved, "", 1},
 		"all go back":                         {moved, api.ReasonRolledBack, "", 1},
 		"what is seen cannot be":              {twice, "", ErrConflict.Error(), 1},
-		"a volume that is not ever let go of": {elsewhere, "", "the plan does not end", 1},
+		"a volume that is not ever let go of": {elsewhere, "", "VolumeAttachment other of volume", 1},
 	} {
 		result := Run(tc.s)
 		if result.Outcome != tc.outcome || result.Fewest != tc.fewest {

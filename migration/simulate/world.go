@@ -32,6 +32,8 @@ type World struct {
 	tally tally
 	// serial numbers resource versions and UIDs.
 	serial int
+	// Mute lets no mover of a last pass come to its end.
+	Mute bool
 	// Attaches makes a VolumeAttachment for each volume of a running pod.
 	Attaches bool
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/sliceshift/sliceshift/migration/internal/plantest"
 	"github.com/sliceshift/sliceshift/migration/plan"
+	"github.com/sliceshift/sliceshift/migration/planner"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
@@ -45,7 +46,7 @@ func newRun(s plan.Snapshot) *run {
 // step is false at the end, and where it is held.
 func (r *run) step(t interface{ Fatalf(string, ...any) }) bool {
 	r.Settle()
-	decision := plan.Plan(r.State)
+	decision := planner.Plan(r.State)
 	switch {
 	case decision.Record != nil:
 		r.State.Record = *decision.Record
@@ -138,7 +139,7 @@ func TestNoPauseStays(t *testing.T) {
 			}
 		}
 		late := plan.Effect{}
-		if decision := plan.Plan(r.State); decision.Effect != nil && decision.Effect.Verb == plan.PauseWriter {
+		if decision := planner.Plan(r.State); decision.Effect != nil && decision.Effect.Verb == plan.PauseWriter {
 			late = *decision.Effect // the process has sent it, and is no more
 		}
 		r.State.Holder, r.State.Engaged = "b", false
@@ -290,7 +291,7 @@ func TestWritersPreflight(t *testing.T) {
 		s := withWriters(writer("a", ""))
 		tc.change(&s)
 		got := ""
-		for _, finding := range plan.Preflight(s) {
+		for _, finding := range planner.Preflight(s) {
 			got = finding.Reason
 			if finding.Check != plan.CheckWriters || finding.Remedy == "" {
 				t.Errorf("%s: %+v", name, finding)

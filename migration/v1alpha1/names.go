@@ -73,6 +73,10 @@ const (
 	// ConditionStalled is True when something outside must change first; the
 	// reason is stable and the message names the object and the way out.
 	ConditionStalled = "Stalled"
+	// ConditionAheadHeld is True while a cluster refuses what is next of the copies of an ordinal whose turn is to
+	// come, and else absent. Nothing that is under way waits for them: the reason is that for which the move would
+	// stall when it is that ordinal's turn, and the message names the object and the way out.
+	ConditionAheadHeld = "AheadHeld"
 	// ConditionCompleted is True when every ordinal that was asked for is where it
 	// should be, what had been changed for the move is restored and both StatefulSets
 	// are let go. It is False, with its final reason, while that last step is done.

@@ -3,11 +3,12 @@ package v1alpha1
 import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // VolumeMethod says how the data of a claim reaches the destination.
 //
-// +kubebuilder:validation:Enum=Rebind;Empty;Copy
+// +kubebuilder:validation:Enum=Rebind;Empty;Copy;Snapshot
 type VolumeMethod string
 
 // The methods.
@@ -19,11 +20,18 @@ const (
 	// class, which the application fills from its peers. The volume that it leaves is parked and
 	// kept. See EmptySpec.
 	MethodEmpty VolumeMethod = "Empty"
-	// MethodCopy copies the bytes over the network into a new volume of the destination's class, while
-	// the ordinal is stopped, and starts it when both sides were read again and are equal. The volume
-	// that it leaves is parked and kept. See CopySpec.
+	// MethodCopy copies the bytes over the network into a new volume of the destination's class: while the
+	// ordinal runs, where it can, and what has changed since when it is stopped. It starts when both sides
+	// were read again and are equal. The volume that it leaves is parked and kept. See CopySpec.
 	MethodCopy VolumeMethod = "Copy"
+	// MethodSnapshot has the CSI driver take a snapshot of the volume, while the ordinal is stopped, imports it
+	// into the destination's cluster, and starts the ordinal on a new volume that is made of it. Both clusters
+	// must have that driver, for one storage. The volume that it leaves is parked and kept. See SnapshotSpec.
+	MethodSnapshot VolumeMethod = "Snapshot"
 )
+
+// FillsSecond says whether a method fills a second volume with what is on the first, which is recorded as an attempt.
+func (m VolumeMethod) FillsSecond() bool { return m == MethodCopy || m == MethodSnapshot }
 
 // VolumeSpec says how the data of one claim template moves.
 type VolumeSpec struct {
@@ -52,10 +60,27 @@ type VolumeSpec struct {
 	// copy is how the bytes are copied, for method Copy.
 	// +optional
 	Copy CopySpec `json:"copy,omitempty,omitzero"`
+	// snapshot is how the volume is snapshotted and restored, for method Snapshot.
+	// +optional
+	Snapshot SnapshotSpec `json:"snapshot,omitempty,omitzero"`
+}
+
+// SnapshotSpec is how the volume of a claim is snapshotted and restored.
+type SnapshotSpec struct {
+	// className is the VolumeSnapshotClass of the source's cluster by which the snapshot is taken. Default: the
+	// default class of the volume's driver, or its only one. On the way back it is always that.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	ClassName string `json:"className,omitempty"`
+	// size of the new volumes. Default: as much as the claim has, or as the snapshot needs. It cannot be less.
+	// +optional
+	Size *resource.Quantity `json:"size,omitempty"`
 }
 
 // CopySpec is how the bytes of a claim are copied: by two pods, one that reads at the side that the ordinal
 // leaves, and one that writes at the other side.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.cutover) || self.cutover != 'At' || has(self.cutoverAt)",message="cutover At needs cutoverAt, the time"
 type CopySpec struct {
 	// image has the program /mover: the manager's image, of the version that makes the move. Nodes of both
 	// sides must be able to pull it.
@@ -88,7 +113,75 @@ type CopySpec struct {
 	// resources of each of the two pods.
 	// +optional
 	Resources corev1.ResourceRequirements `json:"resources,omitempty,omitzero"`
+	// warm says whether passes are made while the ordinal still runs, by a pod on its node that mounts its claim
+	// read-only, or by one that mounts a restored snapshot of it: then its stop costs what has changed since, and the proof, and not the whole copy. Default: Auto.
+	// It may be changed at any time.
+	// +optional
+	Warm CopyWarmMode `json:"warm,omitempty"`
+	// downtimeBudget is for how long an ordinal may be down: it is not stopped before warm passes have made what
+	// is left so little that it is projected to fit. Where it never does, a person is asked. Without warm passes
+	// nothing is projected. Default: 30s. It may be changed at any time.
+	// +optional
+	DowntimeBudget *metav1.Duration `json:"downtimeBudget,omitempty"`
+	// downtimeLimit is for how long an ordinal may be copied while it is down. Past it the ordinal goes back by itself, to the
+	// volume that it had, and the migration stalls; not any more once the copy was taken over. Default: none. It may be changed at
+	// any time.
+	// +optional
+	DowntimeLimit *metav1.Duration `json:"downtimeLimit,omitempty"`
+	// cutover says when an ordinal that was copied while it ran is stopped. Default: Automatic. It may be changed
+	// at any time.
+	// +optional
+	Cutover CopyCutover `json:"cutover,omitempty"`
+	// cutoverAt is for cutover At: the time from which the ordinal may be stopped, as 2026-12-01T02:00:00Z. It may be changed
+	// at any time.
+	// +optional
+	CutoverAt *metav1.Time `json:"cutoverAt,omitempty"`
+	// prefetch is of how many ordinals whose turn comes next warm passes are made while another one is on its way, so
+	// that little is left when it is theirs. The pods, claims and disks of all of them are there at once. Default: 0.
+	// It may be changed at any time.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=8
+	Prefetch int32 `json:"prefetch,omitempty"`
 }
+
+// CopyCutover says when an ordinal that was copied while it ran is stopped.
+//
+// +kubebuilder:validation:Enum=Automatic;Manual;Now;At
+type CopyCutover string
+
+// The ways. A rollback waits for none of them.
+const (
+	// CutoverAutomatic stops it as soon as its downtime is projected to fit downtimeBudget.
+	CutoverAutomatic CopyCutover = "Automatic"
+	// CutoverManual stops nothing: copies are kept warm until somebody sets another one.
+	CutoverManual CopyCutover = "Manual"
+	// CutoverNow stops it after one warm pass, whatever its downtime is projected to be.
+	CutoverNow CopyCutover = "Now"
+	// CutoverAt keeps the copy warm until cutoverAt, and stops it then, or in the next window, whatever its downtime is
+	// projected to be.
+	CutoverAt CopyCutover = "At"
+)
+
+// CopyWarmMode says whether a volume is copied while its ordinal still runs.
+//
+// +kubebuilder:validation:Enum=Auto;Mount;Snapshot;None
+type CopyWarmMode string
+
+// The modes.
+const (
+	// CopyWarmAuto makes warm passes by a second pod that mounts the claim; where the access mode or the node refuses
+	// one, as with Snapshot, if a snapshot can be taken that does not stay. Where that is not so either, the ordinal is
+	// stopped for the whole copy. The status says what was chosen, and why.
+	CopyWarmAuto CopyWarmMode = "Auto"
+	// CopyWarmMount stops nothing before a warm pass has ended well.
+	CopyWarmMount CopyWarmMode = "Mount"
+	// CopyWarmSnapshot reads a claim that is restored from a snapshot of the ordinal's, in the same cluster: nobody
+	// mounts that beside the ordinal. Both are deleted after the pass. It stops nothing before one has ended well.
+	CopyWarmSnapshot CopyWarmMode = "Snapshot"
+	// CopyWarmNone makes no warm pass.
+	CopyWarmNone CopyWarmMode = "None"
+)
 
 // EmptySpec is a person's word about an application whose replicas start without the data that they
 // had. No program can find it out.

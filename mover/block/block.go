@@ -144,6 +144,16 @@ func (d *Device) WriteAt(p []byte, offset int64) (n int, err error) {
 	return n, nil
 }
 
+// WriteBack has the system begin to write a part of it to the device, and does not wait: what goes wrong then is
+// what Sync says.
+func (d *Device) WriteBack(offset, length int64) error {
+	err := unix.SyncFileRange(d.fd, offset, length, unix.SYNC_FILE_RANGE_WRITE)
+	if err != nil && !errors.Is(err, unix.ENOSYS) {
+		return &fs.PathError{Op: "write back", Path: d.path, Err: err}
+	}
+	return nil
+}
+
 // Sync writes all that is held back in memory.
 func (d *Device) Sync() error {
 	if err := unix.Fsync(d.fd); err != nil {
@@ -166,7 +176,7 @@ func (d *Device) Stat() (entry.Entry, error) {
 }
 
 // Prefetch does nothing: reads go past the cache.
-func (d *Device) Prefetch() {}
+func (d *Device) Prefetch(int64, int64) {}
 
 // Drop forgets what the system has cached of it.
 func (d *Device) Drop() { _ = unix.Fadvise(d.fd, 0, 0, unix.FADV_DONTNEED) }
@@ -181,11 +191,11 @@ func (d *Device) List(ctx context.Context, options tree.ListOptions, emit func(*
 	if options.Digest {
 		d.Drop()
 		digest, read, err := tree.NewHasher(options.Throttle).Digest(ctx, d, d.Limit)
-		if err != nil {
-			return listed, fmt.Errorf("reading %s: %w", d.path, err)
-		}
 		if options.Progress != nil {
 			options.Progress.Add(read)
+		}
+		if err != nil {
+			return listed, fmt.Errorf("reading %s: %w", d.path, err)
 		}
 		e.Digest, listed.Read = digest, uint64(read)
 		root := blake3.New()

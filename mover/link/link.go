@@ -36,11 +36,12 @@ func (d Dialer) Connect(ctx context.Context) (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	conn := tls.Client(raw, d.Identity.config(d.Peer))
-	if err := conn.HandshakeContext(ctx); err != nil {
+	below := newGather(raw)
+	client := tls.Client(below, d.Identity.config(d.Peer))
+	if err := client.HandshakeContext(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("handshake with %s: %w", d.Address, err), raw.Close())
 	}
-	return conn, nil
+	return &conn{client, below}, nil
 }
 
 // Listener takes connections of one peer. Whoever else calls, and the probes of balancers, change
@@ -132,8 +133,9 @@ func (l *Listener) greet(raw net.Conn) {
 		case <-ctx.Done():
 		}
 	}()
-	conn := tls.Server(raw, l.config)
-	if err := conn.HandshakeContext(ctx); err != nil {
+	below := newGather(raw)
+	server := tls.Server(below, l.config)
+	if err := server.HandshakeContext(ctx); err != nil {
 		_ = raw.Close()
 		if l.refused != nil {
 			l.refused(fmt.Errorf("a connection from %s was turned away: %w", raw.RemoteAddr(), err))
@@ -145,8 +147,8 @@ func (l *Listener) greet(raw net.Conn) {
 	}
 	// From here on nothing of this function ends it, and it waits for whoever takes it.
 	select {
-	case l.ready <- conn:
+	case l.ready <- &conn{server, below}:
 	case <-l.done:
-		_ = conn.Close()
+		_ = server.Close()
 	}
 }

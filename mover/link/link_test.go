@@ -4,9 +4,11 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"io"
 	"net"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -85,7 +87,7 @@ func TestConnect(t *testing.T) {
 		t.Fatal(err)
 	}
 	exchange(t, ours, theirs)
-	if c, ok := ours.(*tls.Conn); !ok || c.ConnectionState().Version != tls.VersionTLS13 {
+	if c, ok := ours.(interface{ ConnectionState() tls.ConnectionState }); !ok || c.ConnectionState().Version != tls.VersionTLS13 {
 		t.Error("it is not TLS 1.3")
 	}
 	if refused.Load() == 0 {
@@ -176,5 +178,69 @@ func TestIdentity(t *testing.T) {
 		if _, err := ParseFingerprint(text); err == nil {
 			t.Errorf("%q is a fingerprint", text)
 		}
+	}
+}
+
+// counting counts the calls of Write, which are those of the system.
+type counting struct {
+	net.Conn
+	writes atomic.Int64
+}
+
+func (c *counting) Write(p []byte) (int, error) {
+	c.writes.Add(1)
+	return c.Conn.Write(p)
+}
+
+// TestGather: what is written at once travels in few calls, and has left when Write returns.
+func TestGather(t *testing.T) {
+	here, there := net.Pipe()
+	below := &counting{Conn: here}
+	own, peer := identityOf(t), identityOf(t)
+	raw := newGather(below)
+	c := &conn{tls.Client(raw, own.config(peer.Fingerprint)), raw}
+	server := tls.Server(there, peer.config(own.Fingerprint))
+	shaken := make(chan error, 1)
+	go func() { shaken <- server.Handshake() }()
+	if err := errors.Join(c.Handshake(), <-shaken); err != nil {
+		t.Fatal(err)
+	}
+	const size = 1 << 20
+	received := make(chan error, 1)
+	go func() {
+		_, err := io.ReadFull(server, make([]byte, 2*size))
+		received <- err
+	}()
+	below.writes.Store(0)
+	for range 2 {
+		if _, err := c.Write(make([]byte, size)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := <-received; err != nil {
+		t.Fatal(err)
+	}
+	const most = 2 * (size/gathered + 2)
+	if n := below.writes.Load(); n > most {
+		t.Errorf("%d calls for %d bytes, and %d are enough", n, 2*size, most)
+	}
+	// Nobody reads any more: a Write that hangs ends with Close.
+	hangs := make(chan error, 1)
+	go func() {
+		_, err := c.Write(make([]byte, size))
+		hangs <- err
+	}()
+	before := below.writes.Load()
+	for below.writes.Load() == before {
+		runtime.Gosched()
+	}
+	begin := time.Now()
+	_ = c.Close()
+	if err := <-hangs; err == nil {
+		t.Error("what nobody read was written")
+	}
+	const soon = 2 * time.Second
+	if took := time.Since(begin); took > soon {
+		t.Errorf("Close took %s", took)
 	}
 }

@@ -62,6 +62,9 @@ type Result struct {
 	// Seconds is how long it took, Verifying how much of it the comparison.
 	Seconds   float64 `json:"seconds"`
 	Verifying float64 `json:"verifying,omitempty"`
+	// ReadRate is how many bytes a second this side reads for a proof, as a sample after a warm pass has shown; 0: not
+	// measured, or too little to tell.
+	ReadRate int64 `json:"readRate,omitempty"`
 	// FileSystem is the type of this side's.
 	FileSystem string `json:"fileSystem,omitempty"`
 	// Fingerprint is of this mover's key.

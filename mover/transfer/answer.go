@@ -203,7 +203,7 @@ func (q *queue) next() opening {
 	for len(q.files) > 0 && len(q.opened) < ahead {
 		content, err := q.reader.Open(q.files[0].Path)
 		if err == nil {
-			content.Prefetch()
+			content.Prefetch(0, q.files[0].Size)
 		}
 		q.files, q.opened = q.files[1:], append(q.opened, opening{content, err})
 	}
@@ -300,6 +300,7 @@ func (a *answer) ranged(ctx context.Context, m wire.Range) error {
 	if err := a.use(m.Wanted); err != nil {
 		return a.end(ctx, err, 0)
 	}
+	a.content.Prefetch(m.Offset, m.Length)
 	for at, stop := m.Offset, m.Offset+m.Length; at < stop; {
 		n := min(wire.MaxData, stop-at)
 		data := a.room(int(n))

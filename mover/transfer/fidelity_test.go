@@ -11,7 +11,7 @@ import (
 // mover, whoever listens; and a second pass changes nothing.
 func TestFidelity(t *testing.T) {
 	treetest.NeedRoot(t)
-	for name, receiverListens := range map[string]bool{"the sender listens": false, "the receiver listens": true} {
+	for name, receiverListens := range map[string]bool{"M-032, M-080: the sender listens": false, "M-032, M-080: the receiver listens": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p := newPair(t)
@@ -50,5 +50,7 @@ func TestOverwrites(t *testing.T) {
 	to.Must(os.Link(p.destination+"/shared", p.destination+"/text"))
 	to.File("z-again", []byte("no link"))
 	p.mustRun(true)
-	treetest.Equal(t, p.source, p.destination)
+	t.Run("M-041, M-080, M-083: nothing is left that only the destination had", func(t *testing.T) {
+		treetest.Equal(t, p.source, p.destination)
+	})
 }

@@ -79,7 +79,7 @@ func TestHostileSender(t *testing.T) {
 		"an absolute path":               {entries: []entry.Entry{root, file(outside)}},
 		"no root":                        {entries: []entry.Entry{file("x")}},
 		"a root that is a file":          {entries: []entry.Entry{{Kind: entry.File}}},
-		"nothing at all":                 {},
+		"M-039: nothing at all":          {},
 		"paths out of order":             {entries: []entry.Entry{root, file("b"), file("a")}},
 		"a path twice":                   {entries: []entry.Entry{root, file("a"), file("a")}},
 		"a file below a link":            {entries: []entry.Entry{root, out, file("out/x")}, file: abc},

@@ -1,6 +1,7 @@
 package transfer
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os/exec"
@@ -59,6 +60,29 @@ func TestDiscard(t *testing.T) {
 	} {
 		if got := errors.Is(broken(tc.err), ErrDiscard); got != tc.want {
 			t.Errorf("%s: %v", name, broken(tc.err))
+		}
+	}
+}
+
+// TestDiscardBeside: a failure of the disk is said once, so it counts whatever else ends the pass first.
+func TestDiscardBeside(t *testing.T) {
+	t.Parallel()
+	failed := fmt.Errorf("writing: %w", syscall.EIO)
+	for name, tc := range map[string]struct {
+		noted, ended error
+		want         bool
+	}{
+		"the link first":     {failed, context.Canceled, true},
+		"the sender first":   {failed, fatal{&remote{path: "x", problem: "it is gone"}}, true},
+		"the disk":           {failed, fatal{failed}, true},
+		"the disk is well":   {syscall.ENOSPC, context.Canceled, false},
+		"nothing was at all": {nil, nil, false},
+	} {
+		r := &Receiver{}
+		_ = r.note(tc.noted)
+		got := r.judge(tc.ended)
+		if errors.Is(got, ErrDiscard) != tc.want || !errors.Is(got, tc.ended) {
+			t.Errorf("%s: %v", name, got)
 		}
 	}
 }

@@ -20,6 +20,7 @@ type writable interface {
 	tree.Content
 	WriteAt(p []byte, offset int64) (int, error)
 	Punch(offset, length int64) error
+	WriteBack(offset, length int64) error
 	Sync() error
 }
 
@@ -81,6 +82,9 @@ func (f *large) ask(ctx context.Context, jobs chan<- job, extent wire.Extent, co
 	end := extent.Offset + extent.Length
 	for at := extent.Offset; at < end; {
 		n := min(piece-at%piece, end-at)
+		if compare {
+			f.file.Prefetch(at, n) // several readers at once are no sequence that the system would see
+		}
 		f.pending.Add(1)
 		if err := put(ctx, jobs, &ranged{large: f, offset: at, length: n, compare: compare}); err != nil {
 			return err

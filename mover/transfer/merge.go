@@ -1,6 +1,7 @@
 package transfer
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -27,11 +28,11 @@ func (r *Receiver) pass(ctx context.Context) error {
 	group.Go(func() error {
 		defer close(jobs)
 		if r.options.Device != nil {
-			return r.device(ctx, list, jobs)
+			return r.note(r.device(ctx, list, jobs))
 		}
-		m := &merge{receiver: r, list: list, jobs: jobs, cursor: r.options.Tree.Cursor(), taken: map[entry.ID]bool{}}
+		m := &merge{receiver: r, list: list, jobs: jobs, cursor: r.options.Tree.Cursor(), taken: newTaken(cmp.Or(r.options.mostTaken, mostTaken))}
 		defer m.cursor.Close()
-		return m.run(ctx)
+		return r.note(m.run(ctx))
 	})
 	err := group.Wait()
 	r.open.Range(func(left, _ any) bool {
@@ -56,7 +57,7 @@ type merge struct {
 	batch    *batch
 	// Files with several names: which are being written, and which of the receiver's own are taken.
 	writing sync.Map // path -> chan struct{}
-	taken   map[entry.ID]bool
+	taken   *taken
 }
 
 func (m *merge) run(ctx context.Context) error {
@@ -106,6 +107,9 @@ func (m *merge) run(ctx context.Context) error {
 
 // advance goes to the next one of the receiver's own.
 func (m *merge) advance() error {
+	if m.there != nil {
+		m.taken.passed(m.there)
+	}
 	e, err := m.own.Next()
 	if errors.Is(err, io.EOF) {
 		m.there = nil
@@ -164,14 +168,11 @@ func (m *merge) one(ctx context.Context, source, own *entry.Entry) error {
 	if source.Kind == entry.Link {
 		return m.link(ctx, source, own)
 	}
-	if own != nil && own.Names > 1 && own.Kind != entry.Directory && source.Names > 1 {
-		// A file of the receiver's that several of the sender's would share.
-		if m.taken[own.Inode] {
-			own.Names, source = 2, single(source)
-		}
-		m.taken[own.Inode] = true
+	judged := source
+	if own != nil && own.Names > 1 && own.Kind != entry.Directory && source.Names > 1 && !m.taken.take(own) {
+		judged = single(source) // a file of the receiver's that several of the sender's would share
 	}
-	do := differ.Decide(source, own, m.receiver.options.Compare)
+	do := differ.Decide(judged, own, m.receiver.options.Compare)
 	if do.Remove {
 		if err := m.remove(own); err != nil {
 			return err

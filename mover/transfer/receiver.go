@@ -46,12 +46,15 @@ type ReceiverOptions struct {
 	Patience time.Duration
 	Log      *slog.Logger
 	Now      func() time.Time
+
+	// mostTaken is for tests; 0 is mostTaken.
+	mostTaken int
 }
 
 // Counts are what has been done so far. They grow while a pass runs.
 type Counts struct {
-	// Entries and Bytes are what the sender listed.
-	Entries, Bytes atomic.Int64
+	// Entries, Files and Bytes are what the sender listed, and Holes how many of these bytes take no room there.
+	Entries, Files, Bytes, Holes atomic.Int64
 	// Fetched is how many files were asked for, Received how many bytes of content arrived, Written how many
 	// were written; Settled is how many bytes of files need nothing more.
 	Fetched, Received, Written, Settled atomic.Int64
@@ -68,7 +71,7 @@ type Outcome struct {
 	// Differences is how many entries are not equal, First what the first one is.
 	Differences int64
 	First       Difference
-	// Verifying is how long the comparison took.
+	// Verifying is how long the comparison took, with the sync of the destination before it.
 	Verifying time.Duration
 }
 
@@ -90,6 +93,8 @@ type Receiver struct {
 	syncing  atomic.Bool
 	// open are the large files that are being written.
 	open sync.Map
+	// failed is the first error of the destination's disk: the system says it once.
+	failed atomic.Pointer[error]
 }
 
 // State is how far it is.
@@ -118,8 +123,8 @@ func (r *Receiver) Run(ctx context.Context, connector Connector) (Outcome, error
 	r.advance()
 	err := r.timed("copied", func() error { return r.pass(ctx) })
 	var outcome Outcome
-	if err == nil {
-		err = r.timed("written to the disk", r.sync)
+	if err == nil && r.options.Verify == VerifyNone {
+		err = r.sync()
 	}
 	if err == nil && r.options.Verify != VerifyNone {
 		r.verifying.Store(true)
@@ -127,8 +132,23 @@ func (r *Receiver) Run(ctx context.Context, connector Connector) (Outcome, error
 		outcome, err = r.verify(ctx)
 		outcome.Verifying = time.Since(begin)
 	}
-	err = broken(err)
-	return outcome, err
+	return outcome, r.judge(err)
+}
+
+// note keeps an error of the destination's disk, whatever else ends the pass at the same time.
+func (r *Receiver) note(err error) error {
+	if errors.Is(err, syscall.EIO) {
+		r.failed.CompareAndSwap(nil, &err)
+	}
+	return err
+}
+
+// judge is what a pass ends with.
+func (r *Receiver) judge(err error) error {
+	if failed := r.failed.Load(); failed != nil && !errors.Is(err, *failed) {
+		return errors.Join(broken(*failed), err)
+	}
+	return broken(err)
 }
 
 // timed says in the log how long a step took.
@@ -176,11 +196,14 @@ func (e *remote) Error() string {
 	return fmt.Sprintf("the sender cannot read %q: %s", e.path, e.problem)
 }
 
+// sync writes all of the destination to its disk.
 func (r *Receiver) sync() error {
-	if r.options.Device != nil {
-		return r.options.Device.Sync()
-	}
-	return r.options.Tree.Sync()
+	return r.timed("written to the disk", func() error {
+		if r.options.Device != nil {
+			return r.note(r.options.Device.Sync())
+		}
+		return r.note(r.options.Tree.Sync())
+	})
 }
 
 func (r *Receiver) source() tree.Source {
@@ -288,6 +311,10 @@ func again(err error) bool { return !errors.As(err, new(fatal)) }
 func (r *Receiver) listed(e *entry.Entry) {
 	r.Counts.Entries.Add(1)
 	if e.Kind.HasContent() {
+		r.Counts.Files.Add(1)
 		r.Counts.Bytes.Add(e.Size)
+		if e.Sparse() {
+			r.Counts.Holes.Add(e.Size - e.Allocated)
+		}
 	}
 }

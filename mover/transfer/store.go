@@ -79,7 +79,7 @@ func (r *Receiver) flush(n int) error {
 	}
 	defer r.syncing.Store(false)
 	r.unsynced.Store(0)
-	return r.options.Tree.Sync()
+	return r.note(r.options.Tree.Sync())
 }
 
 // fill writes a content. Of a file that has holes at the source pages of zeros become holes: to ask where they

@@ -12,7 +12,7 @@ import (
 )
 
 // verify has both sides read what they have, and compares: entry by entry, to say where they differ, and
-// the two roots, which each side makes by itself.
+// the two roots, which each side makes by itself. While the destination writes to its disk the source is read.
 func (r *Receiver) verify(ctx context.Context) (Outcome, error) {
 	group, ctx := errgroup.WithContext(ctx)
 	peer := r.listPeer(true)
@@ -35,7 +35,7 @@ func (r *Receiver) verify(ctx context.Context) (Outcome, error) {
 		if err == nil {
 			close(own)
 		}
-		return err
+		return r.note(err)
 	})
 	group.Go(func() error { return outcome.compare(ctx, peer.entries, own) })
 	if err := group.Wait(); err != nil {

@@ -38,11 +38,11 @@ func TestBusySource(t *testing.T) {
 		act  func(path string) error
 		want string // of the last pass
 	}{
-		"a small file vanishes": {"small", os.Remove, `"small" vanished while it was copied`},
-		"a large file vanishes": {"large", os.Remove, `"large" vanished while it was copied`},
-		"a small file grows":    {"small", appendTo, `"small" changed while it was copied`},
-		"a large file grows":    {"large", appendTo, `"large" changed while it was copied`},
-		"a large file shrinks":  {"large", func(path string) error { return os.Truncate(path, 100) }, `"large" changed while it was copied`},
+		"M-092: a small file vanishes": {"small", os.Remove, `"small" vanished while it was copied`},
+		"M-092: a large file vanishes": {"large", os.Remove, `"large" vanished while it was copied`},
+		"a small file grows":           {"small", appendTo, `"small" changed while it was copied`},
+		"a large file grows":           {"large", appendTo, `"large" changed while it was copied`},
+		"a large file shrinks":         {"large", func(path string) error { return os.Truncate(path, 100) }, `"large" changed while it was copied`},
 		"a file becomes a link": {"small", func(path string) error {
 			if err := os.Remove(path); err != nil {
 				return err

@@ -91,7 +91,7 @@ func (w *worker) use(ctx context.Context, c *conn, jobs <-chan job) error {
 		var err error
 		for j := range under {
 			if err == nil {
-				if err = w.answered(c, j); err != nil {
+				if err = w.receiver.note(w.answered(c, j)); err != nil {
 					_ = c.net.Close()
 					close(broken)
 				}
@@ -133,7 +133,7 @@ func (w *worker) ask(ctx context.Context, c *conn, jobs <-chan job, under chan<-
 		}
 		t, payload, err := next.request(w)
 		if err != nil {
-			return fatal{err}
+			return fatal{w.receiver.note(err)}
 		}
 		select {
 		case under <- next:
@@ -233,6 +233,7 @@ type ranged struct {
 	large          *large
 	offset, length int64
 	compare        bool
+	written        bool
 }
 
 func (j *ranged) request(w *worker) (wire.Type, []byte, error) {
@@ -281,6 +282,7 @@ func (j *ranged) receive(w *worker, f wire.Frame) (bool, error) {
 		if _, err := j.large.file.WriteAt(data, offset); err != nil {
 			return false, full(err)
 		}
+		j.written = true
 		w.receiver.Counts.Received.Add(int64(len(data)))
 		w.receiver.Counts.Written.Add(int64(len(data)))
 		return false, nil
@@ -293,6 +295,12 @@ func (j *ranged) receive(w *worker, f wire.Frame) (bool, error) {
 			return false, err
 		}
 		w.receiver.Counts.Settled.Add(j.length)
+		if j.written {
+			// The disk works while the rest arrives, so that little is left to the end.
+			if err := j.large.file.WriteBack(j.offset, j.length); err != nil {
+				return false, full(err)
+			}
+		}
 		if err := w.receiver.release(w.cursor, j.large); err != nil {
 			return false, fatal{err}
 		}

@@ -2,6 +2,8 @@ package tree
 
 import (
 	"context"
+	"errors"
+	"io"
 	"runtime"
 
 	"github.com/zeebo/blake3"
@@ -125,9 +127,11 @@ func (h *Hasher) leaves(ctx context.Context, c Content, begin, end, size int64) 
 			return nil, read, err
 		}
 		n := min(Leaf, end-at)
-		data, _, err := c.NextData(at, size)
-		if err != nil {
-			return nil, read, err
+		data := at
+		if size > smallBuffer { // to find the holes of others takes longer than to read them
+			if data, _, err = c.NextData(at, size); err != nil {
+				return nil, read, err
+			}
 		}
 		if data >= at+n {
 			leaves = append(leaves, holeLeaf(n)...)
@@ -151,7 +155,12 @@ func (h *Hasher) leaf(ctx context.Context, c Content, at int64, n int) (digest [
 	}
 	buffer, to := h.take(n)
 	defer func() { to <- buffer }()
-	if err := ReadFull(c, buffer[:n], at); err != nil {
+	room := (n + sector - 1) / sector * sector // reads past the cache are of whole sectors
+	got, err := c.ReadAt(buffer[:room], at)
+	if got < n {
+		if err == nil || errors.Is(err, io.EOF) {
+			err = ErrChanged
+		}
 		return digest, err
 	}
 	return blake3.Sum256(buffer[:n]), nil

@@ -29,8 +29,8 @@ type Content interface {
 	NextData(offset, size int64) (start, end int64, err error)
 	// Stat is what is known of it now.
 	Stat() (entry.Entry, error)
-	// Prefetch has the system begin to read it, and does not wait.
-	Prefetch()
+	// Prefetch has the system begin to read a part of it, and does not wait.
+	Prefetch(offset, length int64)
 	// Drop forgets what the system has cached of it.
 	Drop()
 	Close() error

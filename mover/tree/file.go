@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
+	"sync/atomic"
 
 	"golang.org/x/sys/unix"
 
@@ -13,7 +13,8 @@ import (
 
 // File is the content of a file in a tree.
 type File struct {
-	*os.File
+	fd     int
+	direct atomic.Bool // reads go past the cache
 	tree   *Tree
 	cursor *Cursor // for who opened it, while it stays there
 	path   string
@@ -21,7 +22,15 @@ type File struct {
 
 // Open opens a file to read it. Its time of access stays where that is allowed.
 func (c *Cursor) Open(path string) (Content, error) {
-	const flags = unix.O_RDONLY | unix.O_NONBLOCK // a pipe that has taken its place does not wait for a writer
+	file, err := c.openToRead(path, 0)
+	if err != nil {
+		return nil, err
+	}
+	return file, nil
+}
+
+func (c *Cursor) openToRead(path string, more int) (*File, error) {
+	flags := unix.O_RDONLY | unix.O_NONBLOCK | more // a pipe that has taken its place does not wait for a writer
 	fd, err := c.openName(path, flags|unix.O_NOATIME, 0)
 	if errors.Is(err, unix.EPERM) {
 		fd, err = c.openName(path, flags, 0)
@@ -30,6 +39,24 @@ func (c *Cursor) Open(path string) (Content, error) {
 		return nil, err
 	}
 	return c.file(path, fd)
+}
+
+// openPastCache opens a file to read it from the disk itself (open(2), O_DIRECT), with buffers of Aligned, from and
+// for whole sectors, of which the last one may end early. Where its file system does not do that, what the system
+// has cached of it is dropped.
+func (c *Cursor) openPastCache(path string) (*File, error) {
+	file, err := c.openToRead(path, unix.O_DIRECT)
+	if err == nil {
+		file.direct.Store(true)
+		return file, nil
+	}
+	if !errors.Is(err, unix.EINVAL) {
+		return nil, err
+	}
+	if file, err = c.openToRead(path, 0); err == nil {
+		file.Drop()
+	}
+	return file, err
 }
 
 // OpenToWrite opens a file that is there, to read and change its content.
@@ -61,13 +88,90 @@ func (c *Cursor) file(path string, fd int) (*File, error) {
 	if stat.Mode&unix.S_IFMT != unix.S_IFREG {
 		return nil, errors.Join(c.tree.wrap("open", path, ErrChanged), unix.Close(fd))
 	}
-	return &File{File: os.NewFile(uintptr(fd), c.tree.name+"/"+path), tree: c.tree, cursor: c, path: path}, nil
+	return &File{fd: fd, tree: c.tree, cursor: c, path: path}, nil
+}
+
+// ReadAt reads as io.ReaderAt does.
+func (f *File) ReadAt(p []byte, offset int64) (n int, err error) {
+	for n < len(p) {
+		direct := f.direct.Load()
+		got, err := retry(func() (int, error) { return unix.Pread(f.fd, p[n:], offset+int64(n)) })
+		if direct && errors.Is(err, unix.EINVAL) {
+			if err := f.cached(); err != nil {
+				return n, err
+			}
+			continue
+		}
+		if err != nil {
+			return n, f.tree.wrap("read", f.path, err)
+		}
+		n += got
+		if got == 0 || direct && n < len(p) && got%sector != 0 {
+			return n, io.EOF
+		}
+	}
+	return n, nil
+}
+
+// cached has it read as other files are: this one has larger sectors.
+func (f *File) cached() error {
+	f.direct.Store(false)
+	flags, err := unix.FcntlInt(uintptr(f.fd), unix.F_GETFL, 0)
+	if err == nil {
+		_, err = unix.FcntlInt(uintptr(f.fd), unix.F_SETFL, flags&^unix.O_DIRECT)
+	}
+	f.Drop()
+	return f.tree.wrap("read", f.path, err)
+}
+
+// WriteAt writes as io.WriterAt does.
+func (f *File) WriteAt(p []byte, offset int64) (n int, err error) {
+	for n < len(p) {
+		put, err := retry(func() (int, error) { return unix.Pwrite(f.fd, p[n:], offset+int64(n)) })
+		if err != nil {
+			return n, f.tree.wrap("write", f.path, err)
+		}
+		n += put
+	}
+	return n, nil
+}
+
+// Truncate makes it so many bytes long.
+func (f *File) Truncate(size int64) error {
+	_, err := retry(func() (int, error) { return 0, unix.Ftruncate(f.fd, size) })
+	return f.tree.wrap("truncate", f.path, err)
+}
+
+// WriteBack has the system begin to write a part of it to the disk, and does not wait: what goes wrong then is
+// what Sync says.
+func (f *File) WriteBack(offset, length int64) error {
+	err := unix.SyncFileRange(f.fd, offset, length, unix.SYNC_FILE_RANGE_WRITE)
+	if unsupported(err) {
+		return nil
+	}
+	return f.tree.wrap("write back", f.path, err)
+}
+
+// Sync writes all of it to the disk. What went wrong with it since it was opened is an error.
+func (f *File) Sync() error {
+	_, err := retry(func() (int, error) { return 0, unix.Fsync(f.fd) })
+	return f.tree.wrap("fsync", f.path, err)
+}
+
+// Close closes it, once.
+func (f *File) Close() error {
+	if f.fd < 0 {
+		return nil
+	}
+	fd := f.fd
+	f.fd = -1
+	return f.tree.wrap("close", f.path, unix.Close(fd))
 }
 
 // Stat is what is known of it now, without its extended attributes.
 func (f *File) Stat() (entry.Entry, error) {
 	var stat unix.Stat_t
-	if err := unix.Fstat(int(f.Fd()), &stat); err != nil {
+	if err := unix.Fstat(f.fd, &stat); err != nil {
 		return entry.Entry{}, f.tree.wrap("stat", f.path, err)
 	}
 	e, err := fromStat(f.path, &stat)
@@ -79,11 +183,10 @@ func (f *File) Stat() (entry.Entry, error) {
 
 // NextData is the first extent with data that ends after offset (lseek(2), SEEK_DATA).
 func (f *File) NextData(offset, size int64) (start, end int64, err error) {
-	fd := int(f.Fd())
 	if offset >= size {
 		return size, size, nil
 	}
-	start, err = unix.Seek(fd, offset, unix.SEEK_DATA)
+	start, err = unix.Seek(f.fd, offset, unix.SEEK_DATA)
 	switch {
 	case errors.Is(err, unix.ENXIO):
 		return size, size, nil
@@ -92,7 +195,7 @@ func (f *File) NextData(offset, size int64) (start, end int64, err error) {
 	case err != nil:
 		return 0, 0, f.tree.wrap("find the holes of", f.path, err)
 	}
-	end, err = unix.Seek(fd, start, unix.SEEK_HOLE)
+	end, err = unix.Seek(f.fd, start, unix.SEEK_HOLE)
 	if errors.Is(err, unix.ENXIO) {
 		return size, size, nil // it became shorter
 	}
@@ -105,13 +208,13 @@ func (f *File) NextData(offset, size int64) (start, end int64, err error) {
 // Drop forgets what is cached of it and written.
 func (f *File) Drop() {
 	// Advice: where it is not taken, the same bytes come from memory.
-	_ = unix.Fadvise(int(f.Fd()), 0, 0, unix.FADV_DONTNEED)
+	_ = unix.Fadvise(f.fd, 0, 0, unix.FADV_DONTNEED)
 }
 
-// Prefetch has the system begin to read it, and does not wait.
-func (f *File) Prefetch() {
+// Prefetch has the system begin to read length bytes of it, and does not wait.
+func (f *File) Prefetch(offset, length int64) {
 	// Advice: where it is not taken, ReadAt waits for longer.
-	_ = unix.Fadvise(int(f.Fd()), 0, 0, unix.FADV_WILLNEED)
+	_ = unix.Fadvise(f.fd, offset, length, unix.FADV_WILLNEED)
 }
 
 // Punch makes a hole, where there is data.
@@ -123,7 +226,7 @@ func (f *File) Punch(offset, length int64) error {
 	if err != nil || start >= offset+length {
 		return err
 	}
-	err = unix.Fallocate(int(f.Fd()), unix.FALLOC_FL_PUNCH_HOLE|unix.FALLOC_FL_KEEP_SIZE, offset, length)
+	err = unix.Fallocate(f.fd, unix.FALLOC_FL_PUNCH_HOLE|unix.FALLOC_FL_KEEP_SIZE, offset, length)
 	if errors.Is(err, unix.ENOTSUP) || errors.Is(err, unix.ENOSYS) {
 		return f.zero(offset, length)
 	}

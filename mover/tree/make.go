@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"unsafe"
 
 	"github.com/pkg/xattr"
 	"golang.org/x/sys/unix"
@@ -140,7 +141,7 @@ func (f *File) SetMetadata(e *entry.Entry) error {
 }
 
 func (f *File) setMetadata(e *entry.Entry) error {
-	fd := int(f.Fd())
+	fd := f.fd
 	var stat unix.Stat_t
 	if err := unix.Fstat(fd, &stat); err != nil {
 		return err
@@ -167,9 +168,17 @@ func (f *File) setMetadata(e *entry.Entry) error {
 			return err
 		}
 	}
-	times := []unix.Timespec{{Nsec: unix.UTIME_OMIT}, {Sec: e.Modified.Sec, Nsec: int64(e.Modified.Nsec)}}
-	if err := unix.UtimesNanoAt(unix.AT_FDCWD, fmt.Sprintf("/proc/self/fd/%d", fd), times, 0); err != nil {
+	if err := setModified(fd, e.Modified); err != nil {
 		return fmt.Errorf("time of modification: %w", err)
+	}
+	return nil
+}
+
+// setModified is futimens(3): utimensat(2) without a path.
+func setModified(fd int, t entry.Time) error {
+	times := [2]unix.Timespec{{Nsec: unix.UTIME_OMIT}, {Sec: t.Sec, Nsec: int64(t.Nsec)}}
+	if _, _, errno := unix.Syscall6(unix.SYS_UTIMENSAT, uintptr(fd), 0, uintptr(unsafe.Pointer(&times)), 0, 0, 0); errno != 0 {
+		return errno
 	}
 	return nil
 }

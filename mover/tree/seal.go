@@ -167,13 +167,11 @@ func (l *lister) prepare(r *reading) error {
 }
 
 func (l *lister) read(ctx context.Context, cursor *Cursor, e *entry.Entry) (digest [32]byte, read int64, err error) {
-	content, err := cursor.Open(e.Path)
+	content, err := cursor.openPastCache(e.Path)
 	if err != nil {
 		return digest, 0, err
 	}
 	defer func() { err = errors.Join(err, content.Close()) }()
-	content.Drop()
-	defer content.Drop()
 	digest, read, err = l.hasher.Digest(ctx, content, e.Size)
 	if l.options.Progress != nil {
 		l.options.Progress.Add(read)

@@ -29,6 +29,44 @@ func mustSeal(t testing.TB, tr *Tree, options ListOptions) Listed {
 	return listed
 }
 
+// TestPastCache: what is read past the cache is what is read through it, whatever the size, and also where
+// somebody has it in memory only.
+func TestPastCache(t *testing.T) {
+	root := t.TempDir()
+	to := treetest.In(t, root)
+	tr := open(t, root)
+	for _, size := range []int{1, sector - 1, 3 * sector, smallBuffer + 1, Leaf, Leaf + 1, Leaf + sector, 2*Leaf - 1, stripe + 12345, 2*stripe + sector - 1} {
+		to.File("f", treetest.Bytes(uint64(size), size))
+		cursor := tr.Cursor()
+		var digests [2][32]byte
+		for i := range digests {
+			open := cursor.openPastCache
+			if i == 1 {
+				open = func(path string) (*File, error) { return cursor.openToRead(path, 0) }
+			}
+			file, err := open("f")
+			if err != nil {
+				t.Fatal(err)
+			}
+			var read int64
+			if digests[i], read, err = NewHasher(nil).Digest(t.Context(), file, int64(size)); err != nil || read != int64(size) {
+				t.Fatalf("%d bytes of %d were read: %v", read, size, err)
+			}
+			_, _, err = NewHasher(nil).Digest(t.Context(), file, int64(size)+1)
+			if whole := size%Leaf == 0; !whole && !errors.Is(err, ErrChanged) { // what begins behind the end is a hole
+				t.Errorf("a file of %d bytes has one more: %v", size, err)
+			}
+			if err := file.Close(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		cursor.Close()
+		if digests[0] != digests[1] {
+			t.Errorf("%d bytes have two digests", size)
+		}
+	}
+}
+
 // TestHoles: the digest of a content does not depend on where its holes are; holes are not read.
 func TestHoles(t *testing.T) {
 	root := t.TempDir()

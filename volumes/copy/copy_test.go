@@ -8,10 +8,12 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"pgregory.net/rapid"
 
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/volumes"
+	"github.com/sliceshift/sliceshift/volumes/internal/volumestest"
 )
 
 // TestNames: the names of a copy's claims and pods are no ordinal's, and no attempt has another one's.
@@ -26,18 +28,39 @@ func TestNames(t *testing.T) {
 	}
 	east, west := volumes.Ref{Namespace: "east", Name: "data-web-0"}, volumes.Ref{Namespace: "west", Name: "data-web-0"}
 	for _, attempt := range []int32{0, 1, 35, 36, 1 << 30} {
-		for _, ref := range []volumes.Ref{IncomingRef(west, owner, attempt), IncomingRef(east, owner, attempt), IncomingRef(west, "another", attempt)} {
+		for _, ref := range []volumes.Ref{volumes.IncomingRef(west, owner, attempt), volumes.IncomingRef(east, owner, attempt), volumes.IncomingRef(west, "another", attempt)} {
 			see(ref.Namespace, ref.Name)
 		}
 		for _, role := range []volumes.Role{volumes.RoleReceiver, volumes.RoleSender} {
 			see("east", PodName(role, east, owner, attempt))
 		}
 	}
-	see("east", OutgoingRef(east, owner).Name)
+	see("east", volumes.OutgoingRef(east, owner).Name)
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	if first := Numbered(now, 0); Numbered(now, first) != first+1 || Numbered(now.Add(time.Second), 0) != first+1 || Numbered(now.AddDate(1000, 0, 0), 7) != 1<<30 {
-		t.Errorf("attempts are numbered from %d", Numbered(now, 0))
+	if first := volumes.Numbered(now, 0); volumes.Numbered(now, first) != first+1 || volumes.Numbered(now.Add(time.Second), 0) != first+1 || volumes.Numbered(now.AddDate(1000, 0, 0), 7) != 1<<30 {
+		t.Errorf("attempts are numbered from %d", volumes.Numbered(now, 0))
 	}
+}
+
+// TestLongNames: a claim's name may be longer than those of Services and the values of labels; what a copy makes beside it
+// has names that fit, and that are its own.
+func TestLongNames(t *testing.T) {
+	t.Run("M-031, M-088: of claims that differ in the last of 200 letters", func(t *testing.T) {
+		seen := map[string]bool{}
+		for _, name := range []string{strings.Repeat("a", 198) + "-0", strings.Repeat("a", 198) + "-1"} {
+			ref := volumes.Ref{Namespace: strings.Repeat("n", 63), Name: name}
+			made := []string{volumes.IncomingRef(ref, owner, 1).Name, volumes.OutgoingRef(ref, owner).Name, BaseRef(ref, owner, 1).Name}
+			for _, role := range []volumes.Role{volumes.RoleReceiver, volumes.RoleWarm, volumes.RoleSender} {
+				made = append(made, PodName(role, ref, owner, 1))
+			}
+			for _, each := range made {
+				if wrong := validation.IsDNS1035Label(each); len(wrong) > 0 || seen[each] {
+					t.Errorf("%s is there twice, or %v", each, wrong)
+				}
+				seen[each] = true
+			}
+		}
+	})
 }
 
 // until lets all do as they should until something is so.
@@ -54,7 +77,7 @@ func until(t *testing.T, so func(*world) bool) *world {
 				found = w
 				return
 			}
-			w.step(t)
+			w.Step(t)
 		}
 	})
 	if found == nil {
@@ -65,7 +88,7 @@ func until(t *testing.T, so func(*world) bool) *world {
 
 // introduced is when both movers know each other.
 func introduced(w *world) bool {
-	seen := w.pair().Copy
+	seen := w.Pair().Copy
 	return seen.Receiver.Peer != "" && seen.Sender.Peer != ""
 }
 
@@ -86,7 +109,7 @@ func end(from, to volumes.MoverResult) func(*volumes.Copying) {
 
 // TestPassEnds: what is recorded is what both sides have shown, and what differs is gone through again.
 func TestPassEnds(t *testing.T) {
-	pair := until(t, introduced).pair()
+	pair := until(t, introduced).Pair()
 	whole := volumes.MoverResult{Done: true, Root: "r"}
 	seal := transfer(pair, end(whole, whole)).Attempt
 	if seal == nil || seal.Seal.Root != "r" || seal.Seal.Released != pair.Giver.Volume.Released || seal.Seal.Volume != pair.Copy.Incoming.Volume.Name || seal.Number != pair.Copy.Attempt.Number {
@@ -103,10 +126,10 @@ func TestPassEnds(t *testing.T) {
 	}
 }
 
-// TestPassFails: what differs three times stalls; what has failed is tried again after a while; and a disk that has
-// failed is not used any more.
+// TestPassFails: what differs three times stalls; what has failed is tried again after a while; and that a disk has
+// failed is recorded.
 func TestPassFails(t *testing.T) {
-	pair := until(t, introduced).pair()
+	pair := until(t, introduced).Pair()
 	whole := volumes.MoverResult{Done: true, Root: "r"}
 	differs := transfer(pair, func(c *volumes.Copying) {
 		c.Attempt.Passes, c.Attempt.Differs, c.Receiver, c.Sender = mostPasses, "etc/passwd", volumes.Mover{}, volumes.Mover{}
@@ -124,18 +147,93 @@ func TestPassFails(t *testing.T) {
 	}); got.Action == nil || got.Action.Verb != volumes.DeleteMover {
 		t.Errorf("failed: %+v", got)
 	}
+	if got := transfer(pair, func(c *volumes.Copying) {
+		end(failed, whole)(c)
+		c.Now = c.Now.Add(pause)
+	}); got.Action == nil || got.Action.Verb != volumes.DeleteMover {
+		t.Errorf("the sender has died when its receiver was done: %+v", got)
+	}
 	torn := transfer(pair, func(c *volumes.Copying) {
 		end(failed, volumes.MoverResult{Torn: true})(c)
 		c.Sender, c.Receiver.Terminating = volumes.Mover{}, false
 	})
-	if torn.Action == nil || torn.Action.Verb != volumes.DeleteMover || torn.Action.Copy.Role != volumes.RoleReceiver {
+	if torn.Attempt == nil || torn.Attempt.Torn.Times != 1 || torn.Attempt.Number != pair.Copy.Attempt.Number {
 		t.Errorf("the disk has failed: %+v", torn)
+	}
+}
+
+// TestForeignPods: a pod of a mover's name that somebody else has made is neither believed nor deleted, on the way out
+// and on the way back; what a foreign receiver writes to is not used then, so that one does not hold the way back up.
+func TestForeignPods(t *testing.T) {
+	pair := until(t, introduced).Pair()
+	whole := volumes.MoverResult{Done: true, Root: "r"}
+	foreign := func(role volumes.Role) func(*volumes.Copying) {
+		return func(c *volumes.Copying) {
+			end(whole, whole)(c)
+			c.Receiver.Foreign, c.Sender.Foreign = role == volumes.RoleReceiver, role == volumes.RoleSender
+		}
+	}
+	for name, tc := range map[string]struct {
+		role          volumes.Role
+		change        func(*volumes.Copying)
+		back, blocked bool
+	}{
+		"the receiver":                    {volumes.RoleReceiver, nil, false, true},
+		"the sender":                      {volumes.RoleSender, nil, false, true},
+		"the sender, on the way back":     {volumes.RoleSender, nil, true, true},
+		"the receiver, on the way back":   {volumes.RoleReceiver, nil, true, false},
+		"one of an attempt before":        {volumes.RoleReceiver, func(c *volumes.Copying) { c.Receiver.Attempt-- }, false, true},
+		"one that is about to be gone":    {volumes.RoleReceiver, func(c *volumes.Copying) { c.Receiver.Terminating = true }, false, true},
+		"the receiver, after three tries": {volumes.RoleReceiver, func(c *volumes.Copying) { c.Attempt.Passes, c.Sender = mostPasses, volumes.Mover{} }, false, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			pair := pair
+			if tc.back {
+				pair.Giver, pair.Taker = pair.Taker, pair.Giver
+			}
+			got := transfer(pair, func(c *volumes.Copying) {
+				foreign(tc.role)(c)
+				if tc.change != nil {
+					tc.change(c)
+				}
+				c.Back = tc.back
+			})
+			if is := got.Blocked != nil && got.Blocked.Reason == volumes.ReasonForeignPod; is != tc.blocked {
+				t.Errorf("got %+v", got)
+			}
+			if a := got.Action; a != nil && a.Verb == volumes.DeleteMover && a.Copy.Role == tc.role {
+				t.Errorf("it is deleted: %+v", a)
+			}
+			if got.Attempt != nil {
+				t.Errorf("it is believed: %+v", got.Attempt)
+			}
+		})
+	}
+}
+
+// TestAddressOfANode: the receiver is made before its Service has an address, which may be that of the node that it
+// gets; the sender is made when there is one.
+func TestAddressOfANode(t *testing.T) {
+	pair := until(t, introduced).Pair()
+	unknown := func(c *volumes.Copying) { c.Entrance.Address, c.Receiver.Peer, c.Sender = "", "", volumes.Mover{} }
+	got := transfer(pair, func(c *volumes.Copying) {
+		unknown(c)
+		c.Receiver = volumes.Mover{}
+	})
+	if a := got.Action; a == nil || a.Verb != volumes.CreateMover || a.Copy.Role != volumes.RoleReceiver {
+		t.Errorf("without a receiver: %+v", got)
+	}
+	if got := transfer(pair, unknown); got.Action != nil || !strings.Contains(got.Waits, "has an address") {
+		t.Errorf("with a receiver: %+v", got)
+	}
+	if got := transfer(pair, func(c *volumes.Copying) { c.Receiver.Peer, c.Sender = "", volumes.Mover{} }); got.Action == nil || got.Action.Copy.Role != volumes.RoleSender || got.Action.Copy.Address == "" {
+		t.Errorf("with an address: %+v", got)
 	}
 }
 
 // TestContent: a pass after one that has ended with different roots compares what looks alike, too.
 func TestContent(t *testing.T) {
-	pair := until(t, introduced).pair()
+	pair := until(t, introduced).Pair()
 	got := transfer(pair, func(c *volumes.Copying) {
 		c.Attempt.Passes, c.Receiver, c.Sender = 1, volumes.Mover{}, volumes.Mover{}
 	})
@@ -146,7 +244,7 @@ func TestContent(t *testing.T) {
 
 // TestTakenWithoutASeal: what somebody else has pointed at the ordinal's claim is not started on.
 func TestTakenWithoutASeal(t *testing.T) {
-	pair := until(t, introduced).pair()
+	pair := until(t, introduced).Pair()
 	got := transfer(pair, func(c *volumes.Copying) { c.Incoming.Volume.ClaimRef = pair.Taker.Ref })
 	if got.Blocked == nil || got.Blocked.Reason != volumes.ReasonCopyNotSealed {
 		t.Errorf("got %+v", got)
@@ -158,36 +256,36 @@ func TestTakenWithoutASeal(t *testing.T) {
 func TestLateWrites(t *testing.T) {
 	due := func(verb volumes.Verb, back bool) *world {
 		return until(t, func(w *world) bool {
-			if back && w.giver == 0 && w.pair().Copy.Outgoing.Bound() {
-				w.giver, w.epoch = 1, w.epoch+1
+			if back && w.Giver == 0 && w.Pair().Copy.Outgoing.Bound() {
+				w.Turn()
 			}
-			action := (Copy{}).Transfer(w.pair()).Action
-			return w.runs == nowhere && action != nil && action.Verb == verb
+			action := (Copy{}).Transfer(w.Pair()).Action
+			return w.Runs == volumestest.Nowhere && action != nil && action.Verb == verb
 		})
 	}
 	for _, verb := range []volumes.Verb{volumes.TakeOver, volumes.PointBack} {
 		t.Run(string(verb), func(t *testing.T) {
 			w := due(verb, verb == volumes.PointBack)
 			rapid.Check(t, func(t *rapid.T) {
-				if w.runs != nowhere {
+				if w.Runs != volumestest.Nowhere {
 					return // it has come to its end in the first of these checks
 				}
-				write := w.decide(t)
-				w.giver, w.epoch = 1-w.giver, w.epoch+1
+				write := w.Decide(t)
+				w.Turn()
 				for range 100 {
-					if w.runs != 1-w.giver {
-						w.step(t)
+					if w.Runs != 1-w.Giver {
+						w.Step(t)
 					}
 				}
-				if w.runs != 1-w.giver {
-					t.Fatalf("it does not come to its end: %+v", w.pair())
+				if w.Runs != 1-w.Giver {
+					t.Fatalf("it does not come to its end: %+v", w.Pair())
 				}
-				before := w.places[write.side].volume(write.Volume).ClaimRef
-				w.arrive(t, *write)
-				if after := w.places[write.side].volume(write.Volume).ClaimRef; after != before {
+				before := w.Places[write.Side].Volume(write.Volume).ClaimRef
+				w.Arrive(t, *write)
+				if after := w.Places[write.Side].Volume(write.Volume).ClaimRef; after != before {
 					t.Fatalf("the late write was let in: %+v", after)
 				}
-				w.check(t)
+				w.Check(t)
 			})
 		})
 	}
@@ -195,20 +293,20 @@ func TestLateWrites(t *testing.T) {
 
 // TestCheck: what keeps a claim from being copied is said before anything is stopped.
 func TestCheck(t *testing.T) {
-	base := newWorld().pair()
+	base := newWorld().Pair()
 	for name, tc := range map[string]struct {
 		change func(*volumes.Pair, *volumes.CopyAsked)
 		want   string
 	}{
-		"nothing":               {func(*volumes.Pair, *volumes.CopyAsked) {}, ""},
-		"no image":              {func(_ *volumes.Pair, a *volumes.CopyAsked) { a.Image = "" }, volumes.ReasonCopyImageMissing},
-		"too small":             {func(_ *volumes.Pair, a *volumes.CopyAsked) { a.Size, a.Needed = 5, 10 }, volumes.ReasonCopySizeTooSmall},
-		"large enough":          {func(_ *volumes.Pair, a *volumes.CopyAsked) { a.Size, a.Needed = 10, 10 }, ""},
-		"no claim":              {func(p *volumes.Pair, _ *volumes.CopyAsked) { p.Giver.Claim = volumes.Claim{} }, volumes.ReasonClaimMissing},
-		"somebody else's claim": {func(p *volumes.Pair, _ *volumes.CopyAsked) { p.Taker.Claim = volumes.Claim{Found: true} }, volumes.ReasonForeignClaim},
-		"a claim of its own":    {func(p *volumes.Pair, _ *volumes.CopyAsked) { p.Taker.Claim = volumes.Claim{Found: true, Ours: true} }, ""},
-		"a claim that was left": {func(p *volumes.Pair, _ *volumes.CopyAsked) { p.Taker = leftBehind(p.Taker.Ref) }, ""},
-		"nothing was looked at": {func(p *volumes.Pair, _ *volumes.CopyAsked) { p.Copy = nil }, volumes.ReasonCopyImageMissing},
+		"nothing":                      {func(*volumes.Pair, *volumes.CopyAsked) {}, ""},
+		"no image":                     {func(_ *volumes.Pair, a *volumes.CopyAsked) { a.Image = "" }, volumes.ReasonCopyImageMissing},
+		"M-089: too small":             {func(_ *volumes.Pair, a *volumes.CopyAsked) { a.Size, a.Needed = 5, 10 }, volumes.ReasonCopySizeTooSmall},
+		"M-089: large enough":          {func(_ *volumes.Pair, a *volumes.CopyAsked) { a.Size, a.Needed = 10, 10 }, ""},
+		"no claim":                     {func(p *volumes.Pair, _ *volumes.CopyAsked) { p.Giver.Claim = volumes.Claim{} }, volumes.ReasonClaimMissing},
+		"M-051: somebody else's claim": {func(p *volumes.Pair, _ *volumes.CopyAsked) { p.Taker.Claim = volumes.Claim{Found: true} }, volumes.ReasonForeignClaim},
+		"a claim of its own":           {func(p *volumes.Pair, _ *volumes.CopyAsked) { p.Taker.Claim = volumes.Claim{Found: true, Ours: true} }, ""},
+		"a claim that was left":        {func(p *volumes.Pair, _ *volumes.CopyAsked) { p.Taker = leftBehind(p.Taker.Ref) }, ""},
+		"nothing was looked at":        {func(p *volumes.Pair, _ *volumes.CopyAsked) { p.Copy = nil }, volumes.ReasonCopyImageMissing},
 	} {
 		t.Run(name, func(t *testing.T) {
 			pair, seen := base, *base.Copy
@@ -233,7 +331,7 @@ func leftBehind(ref volumes.Ref) volumes.Holding {
 // TestNothingIsCopiedFromWhatWasLeft: where the move turns round before anything was copied, the ordinal starts on
 // the volume that it had, whatever the other side has kept from an earlier time.
 func TestNothingIsCopiedFromWhatWasLeft(t *testing.T) {
-	pair := newWorld().pair()
+	pair := newWorld().Pair()
 	pair.Giver, pair.Taker = leftBehind(pair.Taker.Ref), pair.Giver
 	if got := (Copy{}).Transfer(pair); got.Attempt != nil || got.Action != nil && got.Action.Verb != volumes.Point {
 		t.Errorf("got %+v", got)
@@ -242,8 +340,8 @@ func TestNothingIsCopiedFromWhatWasLeft(t *testing.T) {
 
 // TestCarried: an ordinal that has moved is known to be on its copy, or it is said why not.
 func TestCarried(t *testing.T) {
-	w := until(t, func(w *world) bool { return w.runs == 1 })
-	at, from := w.places[1].holding(), w.places[0].holding()
+	w := until(t, func(w *world) bool { return w.Runs == 1 })
+	at, from := w.Places[1].Holding(), w.Places[0].Holding()
 	for name, tc := range map[string]struct {
 		change func(at, from *volumes.Holding)
 		amiss  bool
@@ -269,7 +367,7 @@ func TestCarried(t *testing.T) {
 // TestConfirm: a volume that this migration has not secured before the stop, or that is another one than was
 // recorded then, is copied nowhere; the copy that was taken over just before the move turned round is.
 func TestConfirm(t *testing.T) {
-	pair := until(t, func(w *world) bool { return w.runs == nowhere }).pair()
+	pair := until(t, func(w *world) bool { return w.Runs == volumestest.Nowhere }).Pair()
 	if got := (Copy{}).Confirm(pair, volumes.Disk(pair.Giver.Volume.Handle)); got != nil {
 		t.Errorf("as it was stopped: %+v", got)
 	}
@@ -281,14 +379,26 @@ func TestConfirm(t *testing.T) {
 	if got := (Copy{}).Confirm(unsecured, ""); got == nil || got.Reason != volumes.ReasonAnotherDisk {
 		t.Errorf("not secured: %+v", got)
 	}
-	w := until(t, func(w *world) bool { return w.runs == 1 })
-	was := volumes.Disk(w.places[0].holding().Volume.Handle)
-	w.giver = 1
-	if got := (Copy{}).Confirm(w.pair(), was); got != nil {
+	w := until(t, func(w *world) bool { return w.Runs == 1 })
+	was := volumes.Disk(w.Places[0].Holding().Volume.Handle)
+	w.Giver = 1
+	if got := (Copy{}).Confirm(w.Pair(), was); got != nil {
 		t.Errorf("turned round after the take-over: %+v", got)
 	}
-	w.record = api.CopyAttempt{Number: w.record.Number, Giver: strconv.Itoa(0)}
-	if got := (Copy{}).Confirm(w.pair(), was); got == nil {
+	w.Record = api.CopyAttempt{Number: w.Record.Number, Giver: strconv.Itoa(0)}
+	if got := (Copy{}).Confirm(w.Pair(), was); got == nil {
 		t.Error("a volume without a seal is taken for the copy")
+	}
+	now := volumes.Disk(w.Places[1].Holding().Volume.Handle)
+	w = until(t, func(w *world) bool { return w.Runs == 1 })
+	if got := (Copy{}).Confirm(w.Pair(), now); got != nil {
+		t.Errorf("stopped on its copy to go back, and turned round before that: %+v", got)
+	}
+	w.Giver, w.Record = 0, api.CopyAttempt{Number: w.Record.Number + 1, Giver: strconv.Itoa(1)}
+	if got := (Copy{}).Confirm(w.Pair(), now); got != nil {
+		t.Errorf("turned round twice, and nothing was copied back: %+v", got)
+	}
+	if got := (Copy{}).Confirm(w.Pair(), volumes.Disk("another")); got == nil {
+		t.Error("another volume is taken for what was to be copied back")
 	}
 }

@@ -1,6 +1,7 @@
 package copy
 
 import (
+	"maps"
 	"slices"
 	"strconv"
 	"testing"
@@ -9,71 +10,8 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/sliceshift/sliceshift/volumes"
+	"github.com/sliceshift/sliceshift/volumes/internal/volumestest"
 )
-
-// pass does what the planner does next; what it writes may be late.
-func (w *world) pass(t *rapid.T) {
-	write := w.decide(t)
-	if write == nil {
-		return
-	}
-	if rapid.IntRange(0, 4).Draw(t, "late") == 0 {
-		w.onTheirWay = append(w.onTheirWay, *write)
-		w.epoch++ // who has no answer to a write goes on under a new fence
-		return
-	}
-	w.arrive(t, *write)
-}
-
-// decide is the next write, if there is one. A record is written at once: all processes write it by its
-// resourceVersion, and none of it is late. So is a stop, and a start.
-func (w *world) decide(t *rapid.T) *late {
-	pair, taker := w.pair(), 1-w.giver
-	if w.runs == taker {
-		return nil
-	}
-	verdict := (Copy{}).Transfer(pair)
-	if w.runs == w.giver {
-		if verdict = (Copy{}).Prepare(pair); verdict.Done() {
-			w.runs = nowhere
-			return nil
-		}
-	} else if problem := (Copy{}).Confirm(pair, ""); problem != nil {
-		t.Fatalf("it is not known any more: %+v", problem)
-	}
-	switch {
-	case verdict.Attempt != nil:
-		w.record = *verdict.Attempt
-		if w.record.Giver == "" {
-			w.record.Giver = strconv.Itoa(w.giver)
-		}
-	case verdict.Done():
-		w.start(t, taker)
-	case verdict.Action != nil:
-		side := taker
-		if (Copy{}).AtGiver(*verdict.Action) {
-			side = w.giver
-		}
-		return &late{*verdict.Action, side}
-	case verdict.Call != nil:
-		return &late{*verdict.Call, taker}
-	}
-	return nil
-}
-
-// start checks what the ordinal starts on (I2, I3 for Copy).
-func (w *world) start(t *rapid.T, side int) {
-	d := w.places[side].own()
-	switch {
-	case d == nil:
-		t.Fatalf("I3: the ordinal is started at side %d, and cannot mount its volume: %+v", side, w.pair())
-	case w.places[1-side].own() != nil:
-		t.Fatal("I2: the other side's volume can be mounted while the ordinal starts")
-	case d.content != w.written:
-		t.Fatalf("I3: it starts on %d, and has written %d", d.content, w.written)
-	}
-	w.runs = side
-}
 
 // kubelet starts a mover whose claim is bound, and removes one that is to go.
 func (w *world) kubelet(name string) {
@@ -87,74 +25,64 @@ func (w *world) kubelet(name string) {
 	case m.mounted != nil || m.Ended:
 		return
 	}
-	p, ref := w.places[m.side], volumes.Ref{Namespace: w.places[m.side].ref.Namespace, Name: m.claim}
-	if m.role == volumes.RoleReceiver {
-		m.mounted = p.bound(p.incoming[m.claim], ref)
-	} else {
-		m.mounted = p.bound(p.outgoing, ref)
+	p, ref := w.Places[m.side], volumes.Ref{Namespace: w.Places[m.side].Ref.Namespace, Name: m.claim}
+	switch m.role {
+	case volumes.RoleReceiver:
+		m.mounted = p.Bound(p.Incoming[m.claim], ref)
+	case volumes.RoleWarm:
+		m.mounted = w.reads(m)
+	default:
+		m.mounted = p.Bound(p.Outgoing, ref)
 	}
 	if m.mounted != nil {
-		m.Key, m.ResourceVersion = "key-"+string(m.UID), w.next()
+		m.Key, m.ResourceVersion = "key-"+string(m.UID), w.Next()
 	}
 }
 
 // names are those of the movers, in order.
-func (w *world) names() []string {
-	names := []string{}
-	for name := range w.movers {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
-}
+func (w *world) names() []string { return slices.Sorted(maps.Keys(w.movers)) }
 
-// anyMover is one of the movers; nil: there are none.
-func (w *world) anyMover(t *rapid.T) (string, *pod) {
-	names := w.names()
-	if len(names) == 0 {
-		return "", nil
-	}
-	name := rapid.SampledFrom(names).Draw(t, "mover")
-	return name, w.movers[name]
-}
-
-// peers are a receiver and a sender that know each other and are at work, also those that are to go; nil: there
-// are none.
-func (w *world) peers() (sender, receiver *pod) {
+// peers are senders and their receivers that know each other and are at work, also those that are to go.
+func (w *world) peers() (all [][2]*pod) {
 	for _, a := range w.names() {
 		for _, b := range w.names() {
 			s, r := w.movers[a], w.movers[b]
-			if s.role == volumes.RoleSender && r.role == volumes.RoleReceiver && s.mounted != nil && r.mounted != nil && s.Peer == r.Key && r.Peer == s.Key && s.Key != "" {
-				return s, r
+			if s.role != volumes.RoleReceiver && r.role == volumes.RoleReceiver && s.mounted != nil && r.mounted != nil && s.Peer == r.Key && r.Peer == s.Key && s.Key != "" {
+				all = append(all, [2]*pod{s, r})
 			}
 		}
 	}
-	return nil, nil
+	return all
 }
 
-// talk is one thing that two movers do together: bytes are carried over, all of them or some, or the pass ends, for
+// talk is one thing that movers do together, two and two: bytes are carried over, all of them or some, or the pass ends, for
 // one of both.
 func (w *world) talk(what int) {
-	s, r := w.peers()
-	if s == nil {
-		return
+	for _, pair := range w.peers() {
+		w.talkOf(what, pair[0], pair[1])
 	}
+}
+
+func (w *world) talkOf(what int, s, r *pod) {
 	switch {
 	case what == 0 && !r.Ended && !s.Ended:
-		r.mounted.content = -s.mounted.content // half of it
+		r.mounted.Content = -s.mounted.Content // half of it
 	case what == 1 && !r.Ended && !s.Ended:
-		r.mounted.content = s.mounted.content
+		r.mounted.Content = s.mounted.Content
 	case what == 2 && !r.Ended && !s.Ended:
-		w.end(r, r.mounted.content == s.mounted.content)
+		w.end(r, r.Warm || r.mounted.Content == s.mounted.Content)
 	case what == 3 && !s.Ended && r.Ended && r.Key != "":
 		w.end(s, true)
 	}
 }
 
-// end is a mover that says what it has found in its pass.
+// end is a mover that says what it has found in its pass. In a warm one it compares nothing.
 func (w *world) end(m *pod, equal bool) {
-	m.Ended, m.ResourceVersion = true, w.next()
-	m.Result = volumes.MoverResult{Done: equal, Root: strconv.Itoa(m.mounted.content)}
+	m.Ended, m.ResourceVersion = true, w.Next()
+	m.Result = volumes.MoverResult{Done: equal, Seconds: 1}
+	if !m.Warm {
+		m.Result.Root = strconv.Itoa(m.mounted.Content)
+	}
 	if !equal {
 		m.Result.Differs = "etc/passwd"
 	}
@@ -162,103 +90,71 @@ func (w *world) end(m *pod, equal bool) {
 
 // actions are all that can happen, in any order.
 func (w *world) actions() map[string]func(*rapid.T) {
-	actions := map[string]func(*rapid.T){
-		"pass": w.pass, "pass again": w.pass, "binder": func(*rapid.T) { w.binder() },
-		"kubelet": func(t *rapid.T) {
-			name, _ := w.anyMover(t)
-			w.kubelet(name)
-		},
-		"talk": func(t *rapid.T) { w.talk(rapid.IntRange(0, 3).Draw(t, "what")) },
-		"turn": func(t *rapid.T) {
-			if rapid.IntRange(0, 3).Draw(t, "turns") == 0 {
-				w.giver, w.epoch = 1-w.giver, w.epoch+1
+	return w.Actions(map[string]func(*rapid.T){
+		"binder":  func(*rapid.T) { w.binder() },
+		"driver":  func(*rapid.T) { w.driver() },
+		"kubelet": func(t *rapid.T) { w.kubelet(volumestest.AnyOf(t, w.movers)) },
+		"talk":    func(t *rapid.T) { w.talk(rapid.IntRange(0, 3).Draw(t, "what")) },
+		"the handoff ends": func(t *rapid.T) {
+			if w.Runs == 1-w.Giver && (Copy{}).Withdraw(w.Pair()).Done() {
+				w.drop(t)
 			}
 		},
-		"the handoff ends": func(*rapid.T) {
-			if w.runs == 1-w.giver {
-				w.record.Number, w.record.Passes = 0, 0
-				w.record.Seal.Root, w.record.Seal.Volume = "", ""
-				w.now = w.now.Add(time.Second) // a handoff takes longer than that
+		"it is not to be stopped": func(t *rapid.T) {
+			if w.Runs == w.Giver && rapid.IntRange(0, 3).Draw(t, "ends") == 0 {
+				w.drop(t)
 			}
 		},
-		"the application writes": func(*rapid.T) {
-			if w.runs != nowhere {
-				w.write(w.runs)
-			}
+		"its turn comes, or not yet": func(t *rapid.T) {
+			w.early = w.Runs == w.Giver && rapid.Bool().Draw(t, "early")
 		},
-		"somebody starts a pod": func(t *rapid.T) {
-			side := rapid.IntRange(0, 1).Draw(t, "side")
-			if w.runs == nowhere && w.places[side].own() != nil {
-				w.write(side)
+		"its pod moves, or is unwell": func(t *rapid.T) {
+			w.node, w.unready = rapid.IntRange(0, 1).Draw(t, "node"), rapid.IntRange(0, 3).Draw(t, "unready") == 0
+		},
+		"it rests": func(t *rapid.T) {
+			if action := (Copy{}).Withdraw(w.Pair()).Action; action != nil {
+				w.Arrive(t, w.Write(*action))
 			}
 		},
 		"a mover dies": func(t *rapid.T) {
-			if _, m := w.anyMover(t); m != nil && rapid.IntRange(0, 5).Draw(t, "dies") == 0 && !m.Ended {
-				m.Ended, m.ResourceVersion = true, w.next()
+			if m := w.movers[volumestest.AnyOf(t, w.movers)]; m != nil && rapid.IntRange(0, 5).Draw(t, "dies") == 0 && !m.Ended {
+				m.Ended, m.ResourceVersion = true, w.Next()
 			}
 		},
 		"a disk fails": func(t *rapid.T) {
-			if _, m := w.anyMover(t); m != nil && rapid.IntRange(0, 20).Draw(t, "fails") == 0 && !m.Ended && m.role == volumes.RoleReceiver {
-				m.Ended, m.Result.Torn, m.ResourceVersion = true, true, w.next()
+			if m := w.movers[volumestest.AnyOf(t, w.movers)]; m != nil && rapid.IntRange(0, 20).Draw(t, "fails") == 0 && !m.Ended && m.role == volumes.RoleReceiver {
+				m.Ended, m.Result.Torn, m.ResourceVersion = true, true, w.Next()
 			}
 		},
-		"a write comes late": func(t *rapid.T) {
-			if len(w.onTheirWay) > 0 {
-				i := rapid.IntRange(0, len(w.onTheirWay)-1).Draw(t, "which")
-				write := w.onTheirWay[i]
-				w.onTheirWay = slices.Delete(slices.Clone(w.onTheirWay), i, i+1)
-				w.arrive(t, write)
-			}
-		},
-		"": w.check,
-	}
-	for _, often := range []string{"all do as they should", "again", "once more"} {
-		actions[often] = func(t *rapid.T) {
-			for range 6 {
-				w.step(t)
-			}
-		}
-	}
-	return actions
+	})
 }
 
-func (w *world) write(side int) {
-	w.written++
-	w.places[side].own().content = w.written
+// drop does the next thing before a handoff ends, and then ends it.
+func (w *world) drop(t *rapid.T) {
+	if write := w.Drop(t); write != nil {
+		w.Send(t, *write)
+	}
 }
 
-// check is what holds at any instant.
-func (w *world) check(t *rapid.T) {
+// Check is what holds at any instant: besides, no mover can write into what the ordinal can mount, and what a seal
+// counts for has all that the ordinal has written.
+func (w *world) Check(t volumestest.Failer) {
+	w.World.Check(t)
+	w.checkWarm(t)
 	if w.twice != "" {
 		t.Fatalf("claim %s is made a second time, and may get the same directory", w.twice)
 	}
-	if w.places[0].own() != nil && w.places[1].own() != nil {
-		t.Fatalf("I2: both volumes can be mounted under the ordinal's name: %+v, %+v", w.places[0].own(), w.places[1].own())
-	}
-	if w.runs != nowhere && w.places[w.runs].own() == nil {
-		t.Fatalf("I3: the volume was taken from under the ordinal: %+v", w.places[w.runs])
-	}
-	for _, p := range w.places {
-		d := p.own()
-		if d == nil {
-			continue
-		}
-		if d.content != w.written {
-			t.Fatalf("I3: volume %s can be mounted under the ordinal's name and has %d; it has written %d", d.Name, d.content, w.written)
-		}
+	for _, p := range w.Places {
+		d := p.Own()
 		for name, m := range w.movers {
-			if m.role == volumes.RoleReceiver && m.mounted == d {
+			if d != nil && m.role == volumes.RoleReceiver && m.mounted == d {
 				t.Fatalf("mover %s can still write into volume %s", name, d.Name)
 			}
 		}
 	}
-	if v := viewOf(w.pair()); v.sealed() && w.runs == nowhere && !v.taken() {
-		to := w.places[0].disks[v.c.Incoming.Volume.Name]
-		if to == nil {
-			to = w.places[1].disks[v.c.Incoming.Volume.Name]
-		}
-		if to.content != w.written {
-			t.Fatalf("I3: a seal counts, and the copy has %d, the ordinal %d", to.content, w.written)
+	if v := volumes.HandingOf(w.Pair()); v.Sealed() && w.Runs == volumestest.Nowhere && !v.Taken() {
+		if to := w.Places[1-w.From()].Disks[v.Incoming.Volume.Name]; to.Content != w.Written {
+			t.Fatalf("I3: a seal counts, and the copy has %d, the ordinal %d", to.Content, w.Written)
 		}
 	}
 }
@@ -267,38 +163,58 @@ func (w *world) check(t *rapid.T) {
 // volumes can be mounted under its name; no mover can write into the one that can; and a claim that a copy came by
 // is there until the ordinal's claim is bound.
 func TestCopyMachine(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) { t.Repeat(newWorld().actions()) })
+	rapid.Check(t, func(t *rapid.T) {
+		w := newWorld()
+		w.alone = rapid.Bool().Draw(t, "for one pod alone")
+		t.Repeat(w.actions())
+	})
 }
 
 // TestCopyArrives: where nothing fails for long a copy comes to its end, also after all that can happen.
 func TestCopyArrives(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := newWorld()
+		w.alone = rapid.Bool().Draw(t, "for one pod alone")
 		t.Repeat(w.actions())
-		w.epoch, w.onTheirWay = w.epoch+1, nil
-		w.record.Passes = 0
-		for range 400 {
-			w.step(t)
-			if w.runs == 1-w.giver {
-				return
-			}
-		}
-		t.Fatalf("it does not end: %+v\n%+v", w.pair(), w.pair().Copy)
+		w.Epoch, w.OnTheirWay = w.Epoch+1, nil
+		w.Record.Passes, w.unready, w.early = 0, false, false
+		w.Arrives(t)
+		w.expectNoBase(t)
 	})
 }
 
-// step lets everybody act once as they should.
-func (w *world) step(t *rapid.T) {
-	w.now = w.now.Add(time.Second)
-	w.binder()
-	for _, name := range w.names() {
-		w.kubelet(name)
+// TestCopyLimitMachine: so it is where an ordinal is taken back once it has been copied for too long, at any moment.
+func TestCopyLimitMachine(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		w := newWorld()
+		w.limit = time.Duration(rapid.IntRange(1, 30).Draw(t, "limit")) * time.Second
+		t.Repeat(w.actions())
+	})
+}
+
+// TestCopyLimit: an ordinal whose movers say nothing is back on the volume that it had soon after its limit, and none was
+// filled for its way back; without a limit it stays down.
+func TestCopyLimit(t *testing.T) {
+	w := newWorld()
+	w.mute, w.limit = true, time.Minute
+	for w.Runs == w.Giver {
+		w.Step(t)
 	}
-	for what := 1; what <= 3; what++ {
-		w.talk(what)
+	for w.Runs == volumestest.Nowhere {
+		if down := w.Now.Sub(w.stopped); down > w.limit+20*time.Second {
+			t.Fatalf("it is down for %s: %+v", down, w.Pair().Copy)
+		}
+		w.Step(t)
 	}
-	if write := w.decide(t); write != nil {
-		w.arrive(t, *write)
+	if own := w.Places[0].Own(); w.Runs != 0 || w.Giver != 1 || own == nil || own.Name != "pv" || w.Record.Giver != "0" || w.Now.Sub(w.stopped) <= w.limit {
+		t.Fatalf("it runs at side %d: %+v", w.Runs, w.Pair())
 	}
-	w.check(t)
+	w.limit = 0
+	w.Turn()
+	for range 300 {
+		w.Step(t)
+	}
+	if w.Runs != volumestest.Nowhere {
+		t.Fatalf("it runs at side %d without its data", w.Runs)
+	}
 }

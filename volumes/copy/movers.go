@@ -2,24 +2,34 @@ package copy
 
 import (
 	"cmp"
+	"fmt"
 	"time"
 
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-const (
-	// look is how often movers are looked at: nothing tells of all that they do.
-	look = 500 * time.Millisecond
-	// pause is how long a mover that has failed is kept before another one takes its place, so that it can be seen.
-	pause = 5 * time.Second
-)
+// pause is how long a mover that has failed is kept before another one takes its place, so that it can be seen.
+const pause = 5 * time.Second
 
-// mover is one of the two, by its role.
+// mover is one of them, by its role.
 func (v view) mover(role volumes.Role) volumes.Mover {
-	if role == volumes.RoleReceiver {
+	switch role {
+	case volumes.RoleReceiver:
 		return v.c.Receiver
+	case volumes.RoleWarm:
+		return v.c.Warm
+	default:
+		return v.c.Sender
 	}
-	return v.c.Sender
+}
+
+// sends is the role of the one that reads in the passes that are made now.
+func (v view) sends() volumes.Role {
+	if v.warming {
+		return volumes.RoleWarm
+	}
+	return volumes.RoleSender
 }
 
 // ref is the ordinal's claim on the side of a mover.
@@ -30,13 +40,24 @@ func (v view) ref(role volumes.Role) volumes.Ref {
 	return v.Giver.Ref
 }
 
-// pass is the number of the pass that is due.
-func (v view) pass() int32 { return v.c.Attempt.Passes + 1 }
+// pass is the number of the pass that is due. Warm passes are counted by themselves.
+func (v view) pass() int32 {
+	if v.warming {
+		return v.c.Attempt.Warm.Passes + 1
+	}
+	return v.c.Attempt.Passes + 1
+}
+
+// due says whether a mover was made for the pass that is due. One of a warm pass is never taken for one of the
+// last: the ordinal has written since.
+func (v view) due(m volumes.Mover) bool {
+	return m.Attempt == v.c.Attempt.Number && m.Pass == v.pass() && m.Warm == v.warming
+}
 
 // current says whether a mover is of the pass that is due, and written by no older process.
 func (v view) current(role volumes.Role) bool {
 	m := v.mover(role)
-	return m.Found && !m.Terminating && m.Attempt == v.c.Attempt.Number && m.Pass == v.pass() && m.Fence == v.Fence
+	return m.Found && !m.Foreign && !m.Terminating && v.due(m) && m.Fence == v.Fence
 }
 
 // need is what must be done before a mover of this pass knows its key and is marked with the present
@@ -47,14 +68,19 @@ func (v view) need(role volumes.Role) volumes.Verdict {
 	case !m.Found:
 		verdict := v.onMover(volumes.CreateMover, role)
 		action := &verdict.Action.Copy
-		action.Pass, action.Content = v.pass(), v.c.Attempt.Passes > 0
-		if role == volumes.RoleSender {
+		action.Pass, action.Warm, action.Content = v.pass(), v.warming, !v.warming && v.c.Attempt.Passes > 0
+		if role != volumes.RoleReceiver {
 			action.Address = cmp.Or(v.c.Asked.Address, v.c.Entrance.Address)
 		}
+		if role == volumes.RoleWarm && !v.based() {
+			action.Node = v.c.Pod.Node
+		}
 		return verdict
+	case m.Foreign:
+		return v.foreignPod(role)
 	case m.Terminating:
 		return v.waits("the %s pod %s is gone", role, v.pod(role))
-	case m.Attempt != v.c.Attempt.Number || m.Pass != v.pass():
+	case !v.due(m):
 		return v.remove(role)
 	case m.Fence != v.Fence:
 		return v.onMover(volumes.MarkMover, role)
@@ -80,35 +106,54 @@ func (v view) remove(role volumes.Role) volumes.Verdict {
 	switch m := v.mover(role); {
 	case !m.Found:
 		return volumes.Verdict{}
+	case m.Foreign:
+		return v.foreignPod(role)
 	case m.Terminating:
 		return v.waits("the %s pod %s is gone", role, v.pod(role))
 	}
 	return v.onMover(volumes.DeleteMover, role)
 }
 
-// removeBoth deletes both movers; done: they are gone.
-func (v view) removeBoth() volumes.Verdict {
-	return first(
+// foreignPod is a pod of a mover's name that is nobody's whom we know: it may be at work on the claim.
+func (v view) foreignPod(role volumes.Role) volumes.Verdict {
+	namespace, name := v.ref(role).Namespace, v.pod(role)
+	return blocked(volumes.ReasonForeignPod, fmt.Sprintf("pod %s/%s has the name of a %s, and this migration has not made it: what it does to the claim is not known", namespace, name, role),
+		fmt.Sprintf("look what it is, then remove it: kubectl describe pod -n %s %s", namespace, name))
+}
+
+// removeAll deletes all movers, the warm one first: it is beside the ordinal's own pod; and then what that has read
+// instead of the ordinal's claim. Done: they are gone.
+func (v view) removeAll() volumes.Verdict {
+	return volumes.First(
+		func() volumes.Verdict { return v.remove(volumes.RoleWarm) },
 		func() volumes.Verdict { return v.remove(volumes.RoleSender) },
 		func() volumes.Verdict { return v.remove(volumes.RoleReceiver) },
+		v.dropBase,
 	)
 }
 
-// dismiss deletes the receiver, and waits for nothing: what it writes is not used.
-func (v view) dismiss() volumes.Verdict {
-	if m := v.c.Receiver; !m.Found || m.Terminating {
+// dismiss deletes a mover, and waits for nothing: what it still does is of no use, and does no harm.
+func (v view) dismiss(role volumes.Role) volumes.Verdict {
+	if m := v.mover(role); !m.Found || m.Terminating || m.Foreign {
 		return volumes.Verdict{}
 	}
-	return v.onMover(volumes.DeleteMover, volumes.RoleReceiver)
+	return v.onMover(volumes.DeleteMover, role)
 }
 
 func (v view) onMover(verb volumes.Verb, role volumes.Role) volumes.Verdict {
 	m := v.mover(role)
-	verdict := v.act(verb, role == volumes.RoleSender)
+	verdict := v.act(verb, role != volumes.RoleReceiver)
 	a := verdict.Action
 	a.UID, a.ResourceVersion, a.Ref = m.UID, m.ResourceVersion, v.c.Incoming.Ref
-	if role == volumes.RoleSender {
+	switch role {
+	case volumes.RoleSender:
 		a.Ref = v.c.Outgoing.Ref
+	case volumes.RoleWarm:
+		a.Ref = v.Giver.Ref
+		if v.based() {
+			a.Ref = v.baseRef()
+		}
+	default:
 	}
 	a.Copy.Role, a.Copy.Attempt, a.Copy.Pod = role, v.c.Attempt.Number, v.pod(role)
 	return verdict
@@ -116,14 +161,14 @@ func (v view) onMover(verb volumes.Verb, role volumes.Role) volumes.Verdict {
 
 // introduce tells both movers the key of the other one, the receiver first; done: both know it.
 func (v view) introduce() volumes.Verdict {
-	r, s := v.c.Receiver, v.c.Sender
+	r, s := v.c.Receiver, v.mover(v.sends())
 	switch {
 	case r.Peer != "" && r.Peer != s.Key || s.Peer != "" && s.Peer != r.Key:
-		return v.removeBoth() // one of them has taken the place of another
+		return v.removeAll() // one of them has taken the place of another
 	case r.Peer == "":
 		return v.tell(volumes.RoleReceiver, s.Key)
 	case s.Peer == "":
-		return v.tell(volumes.RoleSender, r.Key)
+		return v.tell(v.sends(), r.Key)
 	}
 	return volumes.Verdict{}
 }
@@ -136,24 +181,32 @@ func (v view) tell(role volumes.Role, peer string) volumes.Verdict {
 
 // ended is what follows from movers that have come to their end, and whether any of both has.
 func (v view) ended() (volumes.Verdict, bool) {
-	r, s := v.c.Receiver, v.c.Sender
-	receives, sends := v.current(volumes.RoleReceiver), v.current(volumes.RoleSender)
+	r, s := v.c.Receiver, v.mover(v.sends())
+	receives, sends := v.current(volumes.RoleReceiver), v.current(v.sends())
 	received, sent := receives && did(r), sends && did(s)
 	switch {
 	case receives && r.Result.Torn:
-		return v.begin(), true
+		return v.tore(), true
 	case received && sent:
-		return v.compared(), true
-	case receives && r.Ended && r.Result.Differs != "":
+		return v.passed(), true
+	case !v.warming && receives && r.Ended && r.Result.Differs != "":
 		return v.differs(r.Result.Differs), true
 	case receives && r.Ended && !received:
 		return v.failed(volumes.RoleReceiver), true
-	case sends && s.Ended && !sent && !received:
-		return v.failed(volumes.RoleSender), true
+	case sends && s.Ended && !sent:
+		return v.failed(v.sends()), true
 	case receives && alone(r, s), sends && alone(s, r):
-		return v.removeBoth(), true
+		return v.removeAll(), true
 	}
 	return volumes.Verdict{}, false
+}
+
+// passed is what a pass has come to that both movers have made to its end.
+func (v view) passed() volumes.Verdict {
+	if v.warming {
+		return v.warmed()
+	}
+	return v.compared()
 }
 
 // alone says whether a mover waits for one that was lost.
@@ -171,7 +224,8 @@ func (v view) compared() volumes.Verdict {
 	next := v.c.Attempt
 	next.Seal.Root, next.Seal.Released, next.Seal.Volume = to.Root, v.Giver.Volume.Released, v.c.Incoming.Volume.Name
 	next.Seal.From, next.Seal.To = volumes.Disk(v.Giver.Volume.Handle), volumes.Disk(v.c.Incoming.Volume.Handle)
-	next.Seal.Bytes, next.Seal.Files, next.Seal.Seconds = to.Bytes, to.Files, to.Seconds
+	next.Torn = api.CopyTorn{}
+	next.Seal.Bytes, next.Seal.Files, next.Seal.Written, next.Seal.Seconds = to.Bytes, to.Files, to.Written, to.Seconds
 	return volumes.Verdict{Attempt: &next}
 }
 
@@ -194,10 +248,14 @@ func cut(path string) string {
 // failed has a mover and its peer made anew, after a while: another try may help.
 func (v view) failed(role volumes.Role) volumes.Verdict {
 	m := v.mover(role)
+	why := fmt.Sprintf("the %s pod %s failed: %s", role, v.pod(role), cmp.Or(m.Result.Message, m.Trouble, "it said nothing"))
+	if v.warming && v.c.Attempt.Warm.Trouble != cut(why) {
+		return v.troubled(v.c.Now, why)
+	}
 	if left := pause - v.c.Now.Sub(m.EndedAt); left > 0 && left <= pause {
-		verdict := v.waits("the copy is tried again: the %s pod %s failed: %s", role, v.pod(role), cmp.Or(m.Result.Message, m.Trouble, "it said nothing"))
+		verdict := v.waits("the copy is tried again: %s", why)
 		verdict.Look = left
 		return verdict
 	}
-	return v.removeBoth()
+	return v.removeAll()
 }

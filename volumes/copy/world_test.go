@@ -1,25 +1,18 @@
 package copy
 
 import (
-	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"pgregory.net/rapid"
 
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/volumes"
+	"github.com/sliceshift/sliceshift/volumes/internal/volumestest"
 )
 
-const owner = "migration"
-
-// disk is a volume of the world with what is on it; half a copy is negative.
-type disk struct {
-	volumes.Volume
-	content int
-}
+const owner = volumestest.Owner
 
 // pod is a mover as it runs: what it has mounted stays mounted until it is gone.
 type pod struct {
@@ -27,240 +20,146 @@ type pod struct {
 	role    volumes.Role
 	side    int
 	claim   string
-	mounted *disk
+	mounted *volumestest.Disk
 }
 
-// late is a write that is on its way to a side, and may arrive long after it was decided.
-type late struct {
-	volumes.Action
-	side int
-}
-
-// place is what an API server stores of the ordinal.
-type place struct {
-	ref      volumes.Ref
-	claim    volumes.Claim
-	incoming map[string]volumes.Claim
-	outgoing volumes.Claim
-	disks    map[string]*disk
-}
-
-// nowhere is where the ordinal runs that is on its way.
-const nowhere = -1
-
-// world is one ordinal between two sides: what their API servers store, movers and binders that act when
-// they like, people who start a pod where they should not, and writes that come late.
+// world has movers besides, which act when they like, and each other's volumes to read and write.
 type world struct {
-	serial, epoch int
-	now           time.Time
-	// giver is the side that the ordinal leaves in the present direction, and runs is where it is.
-	giver, runs int
-	record      api.CopyAttempt
-	places      [2]*place
-	movers      map[string]*pod
-	entrances   map[string]bool
-	onTheirWay  []late
-	// written is what the application has written last.
-	written int
+	*volumestest.World
+	movers    map[string]*pod
+	entrances map[string]bool
+	// alone is true where the claim is for one pod alone, and bases are what warm passes read then, by name.
+	alone bool
+	bases map[string]*base
+	// unready is true where the ordinal's own pod is not Ready, and node is where it runs.
+	unready bool
+	node    int
+	// early: it is not the ordinal's turn yet.
+	early bool
+	// limit is for how long the ordinal may be copied while it is down, which it is since stopped; 0: for as long as it takes.
+	limit   time.Duration
+	stopped time.Time
+	// mute is true where no mover says anything while the ordinal is down.
+	mute bool
 	// twice is a claim name for which a volume was made a second time.
 	twice string
 	made  map[string]bool
 }
 
 func newWorld() *world {
-	w := &world{epoch: 1, written: 1, now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), movers: map[string]*pod{}, entrances: map[string]bool{}, made: map[string]bool{}}
-	for i, namespace := range []string{"east", "west"} {
-		w.places[i] = &place{ref: volumes.Ref{Namespace: namespace, Name: "data-web-0"}, incoming: map[string]volumes.Claim{}, disks: map[string]*disk{}}
-	}
-	east := w.places[0]
-	east.claim = volumes.Claim{Found: true, UID: "giver", ResourceVersion: "1", Phase: corev1.ClaimBound, Volume: "pv"}
-	east.disks["pv"] = &disk{content: 1, Volume: volumes.Volume{
-		Found: true, Name: "pv", UID: "pv", ResourceVersion: "1", Handle: "d/pv", Policy: corev1.PersistentVolumeReclaimDelete, Phase: corev1.VolumeBound,
-		ClaimRef: volumes.Ref{Namespace: "east", Name: "data-web-0", UID: "giver"},
-	}}
+	w := &world{World: volumestest.New(Copy{}), movers: map[string]*pod{}, entrances: map[string]bool{}, made: map[string]bool{}, bases: map[string]*base{}}
+	w.Around = w
 	return w
 }
 
-func (w *world) next() string {
-	w.serial++
-	return strconv.Itoa(w.serial + 100)
-}
-
-func (w *world) fence() string { return owner + "." + strconv.Itoa(w.epoch) }
-
-// volume is a copy of a disk's object; the zero one when there is none.
-func (p *place) volume(name string) volumes.Volume {
-	if d := p.disks[name]; d != nil {
-		return d.Volume
+// Pair is what an observer sees.
+func (w *world) Pair() volumes.Pair {
+	pair := w.World.Pair()
+	seen := pair.Copy
+	seen.Asked, seen.Early = volumes.CopyAsked{Image: "mover", Limit: w.limit}, w.early
+	if pair.Giver.Claim.OncePod = w.alone; w.alone {
+		seen.Snapshot.Giver = volumes.SnapshotSide{Cluster: "here", Asked: true, Served: true, Class: "class"}
 	}
-	return volumes.Volume{}
-}
-
-func (p *place) holding() volumes.Holding {
-	return volumes.Holding{Ref: p.ref, Claim: p.claim, Volume: p.volume(p.claim.Volume)}
-}
-
-// pair is what an observer sees.
-func (w *world) pair() volumes.Pair {
-	seen := volumes.Copying{Now: w.now, Asked: volumes.CopyAsked{Image: "mover"}, Attempt: w.record}
-	pair := volumes.Pair{Separate: true, Fence: w.fence(), Owner: owner, Giver: w.places[w.giver].holding(), Taker: w.places[1-w.giver].holding(), Template: "data", Copy: &seen}
-	if w.record.Number == 0 {
+	seen.Pod = volumes.CopyPod{Found: w.Runs == w.Giver, Ready: !w.unready, Node: strconv.Itoa(w.node)}
+	if w.Record.Number == 0 {
 		return pair
 	}
-	from, _ := strconv.Atoi(w.record.Giver)
-	giver, taker := w.places[from], w.places[1-from]
-	seen.Back = from != w.giver
-	out, in := OutgoingRef(giver.ref, owner), IncomingRef(taker.ref, owner, w.record.Number)
-	seen.Outgoing = volumes.Holding{Ref: out, Claim: giver.outgoing, Volume: giver.volume(giver.claim.Volume)}
-	seen.Incoming = volumes.Holding{Ref: in, Claim: taker.incoming[in.Name]}
-	name := w.record.Seal.Volume
-	if seen.Incoming.Claim.Volume != "" {
-		name = seen.Incoming.Claim.Volume
-	}
-	seen.Incoming.Volume = taker.volume(name)
-	seen.Entrance = volumes.Entrance{Found: w.entrances[in.Name], Address: "address"}
-	if m := w.movers[PodName(volumes.RoleReceiver, taker.ref, owner, w.record.Number)]; m != nil {
-		seen.Receiver = m.Mover
-	}
-	if m := w.movers[PodName(volumes.RoleSender, giver.ref, owner, w.record.Number)]; m != nil {
-		seen.Sender = m.Mover
+	giver, taker := w.Places[w.From()], w.Places[1-w.From()]
+	seen.Entrance = volumes.Entrance{Found: w.entrances[seen.Incoming.Ref.Name], Address: "address"}
+	seen.Receiver = w.mover(volumes.RoleReceiver, taker.Ref)
+	seen.Sender, seen.Warm = w.mover(volumes.RoleSender, giver.Ref), w.mover(volumes.RoleWarm, giver.Ref)
+	if b := w.bases[BaseRef(giver.Ref, owner, w.Record.Number).Name]; b != nil {
+		seen.Base = b.Base
 	}
 	return pair
 }
 
-// bound says whether a claim can be mounted, and what is behind it.
-func (p *place) bound(claim volumes.Claim, ref volumes.Ref) *disk {
-	d := p.disks[claim.Volume]
-	if d == nil || !claim.Found || claim.UID == "" || d.ClaimRef.UID != claim.UID || !d.ClaimRef.Names(ref) {
+// mover is the present attempt's of a role.
+func (w *world) mover(role volumes.Role, claim volumes.Ref) volumes.Mover {
+	if m := w.movers[PodName(role, claim, owner, w.Record.Number)]; m != nil {
+		return m.Mover
+	}
+	return volumes.Mover{}
+}
+
+// Leave has passes made while the ordinal runs, first.
+func (w *world) Leave(pair volumes.Pair) volumes.Verdict {
+	if verdict := (Copy{}).Ahead(pair); !verdict.Done() {
+		return verdict
+	}
+	if w.early {
+		return volumes.Awaits("it is its turn")
+	}
+	return w.World.Leave(pair)
+}
+
+// Decide takes an ordinal back that is copied for too long while it is down, first.
+func (w *world) Decide(t volumestest.Failer) *volumestest.Late {
+	pair, down := w.Pair(), w.Runs == volumestest.Nowhere
+	if down && (Copy{}).Overdue(pair, w.Now.Sub(w.stopped)) {
+		if volumes.HandingOf(pair).Taken() {
+			t.Fatal("it is taken back although its copy was taken over")
+		}
+		w.Turn()
 		return nil
 	}
-	return d
+	write := w.World.Decide(t)
+	if !down && w.Runs == volumestest.Nowhere {
+		w.stopped = w.Now
+	}
+	return write
 }
 
-// own is the volume that can be mounted under the ordinal's name; nil: none.
-func (p *place) own() *disk { return p.bound(p.claim, p.ref) }
+// Act lets provisioners, binders, kubelets and movers act once.
+func (w *world) Act() {
+	w.binder()
+	w.driver()
+	for _, name := range w.names() {
+		w.kubelet(name)
+	}
+	for what := 1; what <= 3 && (!w.mute || w.Runs != volumestest.Nowhere); what++ {
+		w.talk(what)
+	}
+}
 
-// binder lets the binders and provisioners of both sides act.
+// binder lets the provisioners and binders of both sides act.
 func (w *world) binder() {
-	for _, p := range w.places {
-		for name, claim := range p.incoming {
-			if claim.Volume == "" {
-				w.provision(p, name)
+	for _, p := range w.Places {
+		for _, name := range slices.Sorted(maps.Keys(p.Incoming)) {
+			if p.Incoming[name].Volume != "" {
+				continue
 			}
-		}
-		for name, claim := range p.incoming {
-			p.incoming[name] = w.phase(p, volumes.Ref{Namespace: p.ref.Namespace, Name: name}, claim)
-		}
-		p.claim, p.outgoing = w.phase(p, p.ref, p.claim), w.phase(p, OutgoingRef(p.ref, owner), p.outgoing)
-		for _, d := range p.disks {
-			phase := corev1.VolumeBound
-			if d.ClaimRef.UID == "" {
-				phase = corev1.VolumeAvailable
+			if w.made[p.Ref.Namespace+name] {
+				w.twice = name
 			}
-			if d.Phase != phase {
-				d.Phase, d.ResourceVersion = phase, w.next()
-			}
+			w.made[p.Ref.Namespace+name] = true
+			w.Provision(p, name, "d", 0)
 		}
 	}
+	w.World.Act()
 }
 
-func (w *world) provision(p *place, claimName string) {
-	claim, name := p.incoming[claimName], "pvc-"+w.next()
-	if w.made[p.ref.Namespace+claimName] {
-		w.twice = claimName
-	}
-	w.made[p.ref.Namespace+claimName] = true
-	claim.Volume, claim.ResourceVersion = name, w.next()
-	p.incoming[claimName] = claim
-	p.disks[name] = &disk{Volume: volumes.Volume{
-		Found: true, Name: name, UID: types.UID(name), ResourceVersion: w.next(), Handle: "d/" + name, Policy: corev1.PersistentVolumeReclaimDelete, Phase: corev1.VolumeBound,
-		ClaimRef: volumes.Ref{Namespace: p.ref.Namespace, Name: claimName, UID: claim.UID},
-	}}
-}
-
-// phase is what a binder makes of a claim and the volume that it names.
-func (w *world) phase(p *place, ref volumes.Ref, claim volumes.Claim) volumes.Claim {
-	d := p.disks[claim.Volume]
-	if !claim.Found || d == nil {
-		return claim
-	}
-	if d.ClaimRef.Names(ref) && d.ClaimRef.UID == "" {
-		d.ClaimRef.UID, d.ResourceVersion = claim.UID, w.next()
-	}
-	phase := corev1.ClaimLost
-	if p.bound(claim, ref) != nil {
-		phase = corev1.ClaimBound
-	}
-	if claim.Phase != phase {
-		claim.Phase, claim.ResourceVersion = phase, w.next()
-	}
-	return claim
-}
-
-// arrive does what an API server would: what was changed since it was judged is not written.
-func (w *world) arrive(t *rapid.T, write late) {
-	p := w.places[write.side]
+// Arrive does what an API server would: what was changed since it was judged is not written.
+func (w *world) Arrive(t volumestest.Failer, write volumestest.Late) {
 	switch write.Verb {
-	case volumes.CreateIncoming, volumes.CreateOutgoing, volumes.CreateClaim, volumes.MarkClaim, volumes.DeleteLost:
-		w.writeClaim(t, p, write.Action)
+	case volumes.TakeBase, volumes.RestoreBase, volumes.DropBase, volumes.DropBaseSnapshot:
+		w.writeBase(write)
 	case volumes.CreateEntrance:
 		w.entrances[write.Ref.Name] = true
 	case volumes.CreateMover, volumes.MarkMover, volumes.TellMover, volumes.DeleteMover:
 		w.writeMover(write)
 	default:
-		w.writeVolume(t, p, write.Action)
+		w.World.Arrive(t, write)
 	}
 }
 
-func (w *world) writeClaim(t *rapid.T, p *place, a volumes.Action) {
-	made := volumes.Claim{Found: true, Ours: true, Phase: corev1.ClaimPending, UID: types.UID("claim" + w.next()), ResourceVersion: w.next(), Fence: a.Fence, Volume: a.Volume}
-	judged := func(c volumes.Claim) bool { return c.Found && c.UID == a.UID && c.ResourceVersion == a.ResourceVersion }
-	switch a.Verb {
-	case volumes.CreateIncoming:
-		if !p.incoming[a.Ref.Name].Found {
-			p.incoming[a.Ref.Name] = made
-		}
-	case volumes.CreateOutgoing:
-		if !p.outgoing.Found {
-			p.outgoing = made
-		}
-	case volumes.CreateClaim:
-		if !p.claim.Found {
-			p.claim = made
-		}
-	case volumes.MarkClaim:
-		if judged(p.claim) {
-			p.claim.Fence, p.claim.Calls, p.claim.ResourceVersion = a.Fence, a.Calls, w.next()
-		}
-	default:
-		w.deleteClaim(t, p, a, judged)
-	}
-}
-
-func (w *world) deleteClaim(t *rapid.T, p *place, a volumes.Action, judged func(volumes.Claim) bool) {
-	switch incoming := p.incoming[a.Ref.Name]; {
-	case a.Ref.Name == p.ref.Name && judged(p.claim):
-		if p.own() != nil {
-			t.Fatalf("the ordinal's claim is deleted, and bound to volume %s", p.claim.Volume)
-		}
-		p.claim = volumes.Claim{}
-	case judged(incoming):
-		if d := p.own(); d == nil || d.Name != incoming.Volume {
-			t.Fatalf("the incoming claim goes before the ordinal's claim is bound: nothing names volume %s", incoming.Volume)
-		}
-		delete(p.incoming, a.Ref.Name)
-	case a.Ref.Name == OutgoingRef(p.ref, owner).Name && judged(p.outgoing):
-		p.outgoing = volumes.Claim{}
-	}
-}
-
-func (w *world) writeMover(write late) {
+func (w *world) writeMover(write volumestest.Late) {
 	a := write.Action
 	m := w.movers[a.Copy.Pod]
 	if a.Verb == volumes.CreateMover {
 		if m == nil {
-			w.movers[a.Copy.Pod] = &pod{role: a.Copy.Role, side: write.side, claim: a.Ref.Name, Mover: volumes.Mover{
-				Found: true, UID: types.UID("pod" + w.next()), ResourceVersion: w.next(), Attempt: a.Copy.Attempt, Pass: a.Copy.Pass, Fence: a.Fence,
+			w.movers[a.Copy.Pod] = &pod{role: a.Copy.Role, side: write.Side, claim: a.Ref.Name, Mover: volumes.Mover{
+				Found: true, UID: types.UID("pod" + w.Next()), ResourceVersion: w.Next(), Attempt: a.Copy.Attempt, Pass: a.Copy.Pass, Warm: a.Copy.Warm, Node: a.Copy.Node, Made: w.Now, Fence: a.Fence,
 			}}
 		}
 		return
@@ -268,7 +167,7 @@ func (w *world) writeMover(write late) {
 	if m == nil || m.UID != a.UID || m.ResourceVersion != a.ResourceVersion {
 		return
 	}
-	m.Fence, m.ResourceVersion = a.Fence, w.next()
+	m.Fence, m.ResourceVersion = a.Fence, w.Next()
 	switch a.Verb {
 	case volumes.TellMover:
 		m.Peer = a.Copy.Peer
@@ -276,30 +175,4 @@ func (w *world) writeMover(write late) {
 		m.Terminating = true
 	default:
 	}
-}
-
-func (w *world) writeVolume(t *rapid.T, p *place, a volumes.Action) {
-	d := p.disks[a.Volume]
-	if d == nil || d.UID != a.UID || d.ResourceVersion != a.ResourceVersion {
-		return
-	}
-	if a.Verb != volumes.Secure && !d.ClaimRef.Names(a.Ref) && d.Policy != corev1.PersistentVolumeReclaimRetain {
-		t.Fatalf("I3: volume %s is pointed elsewhere without Retain", d.Name)
-	}
-	switch a.Verb {
-	case volumes.Secure:
-		d.Policy, d.Note = corev1.PersistentVolumeReclaimRetain, a.Note
-	case volumes.Release:
-		d.ClaimRef, d.Released = a.Ref, a.Copy.Released
-	case volumes.TakeOver:
-		d.ClaimRef, d.Seal = a.Ref, a.Copy.Seal
-	case volumes.Park, volumes.Point, volumes.PointBack:
-		d.ClaimRef = a.Ref
-	default:
-		t.Fatal(fmt.Sprintf("unknown verb %s", a.Verb))
-	}
-	if a.Copy.Returned {
-		d.Released = ""
-	}
-	d.Fence, d.ResourceVersion = a.Fence, w.next()
 }

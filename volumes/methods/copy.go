@@ -15,6 +15,7 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 	"github.com/sliceshift/sliceshift/volumes/copy"
 	"github.com/sliceshift/sliceshift/volumes/copy/manifest"
+	snapshotmanifest "github.com/sliceshift/sliceshift/volumes/snapshot/manifest"
 )
 
 // Copy is the method that copies the bytes of a claim, with its writes.
@@ -22,12 +23,27 @@ type Copy struct{ copy.Copy }
 
 // Apply does one action.
 func (Copy) Apply(ctx context.Context, c volumes.Carrier, action volumes.Action, pair volumes.Pair) (client.Object, error) {
-	w := writer{Carrier: c, action: action, at: c.Taker, other: c.Giver, from: pair.Giver.Ref}
-	if action.Copy.AtGiver {
-		w.at, w.other, w.from = c.Giver, c.Taker, pair.Taker.Ref
-	}
+	w := writerOf(c, action, pair)
 	switch action.Verb {
-	case volumes.Secure, volumes.Park, volumes.Point, volumes.Release, volumes.PointBack, volumes.TakeOver:
+	case volumes.CreateEntrance:
+		return w.entrance(ctx)
+	case volumes.CreateMover:
+		return w.mover(ctx)
+	case volumes.MarkMover:
+		return w.markMover(ctx, map[string]any{api.FenceAnnotationKey: action.Fence})
+	case volumes.TellMover:
+		return w.markMover(ctx, map[string]any{api.FenceAnnotationKey: action.Fence, manifest.PeerAnnotationKey: action.Copy.Peer})
+	case volumes.TakeBase, volumes.RestoreBase, volumes.DropBase, volumes.DropBaseSnapshot:
+		return w.base(ctx, pair)
+	default:
+		return w.second(ctx, pair)
+	}
+}
+
+// second does what methods have in common that fill a second volume.
+func (w writer) second(ctx context.Context, pair volumes.Pair) (client.Object, error) {
+	switch action := w.action; action.Verb {
+	case volumes.Secure, volumes.Park, volumes.Point, volumes.Release, volumes.PointBack, volumes.TakeOver, volumes.Loosen:
 		return volumes.WriteVolume(ctx, w.at, action)
 	case volumes.CreateIncoming:
 		return w.incoming(ctx)
@@ -37,15 +53,7 @@ func (Copy) Apply(ctx context.Context, c volumes.Carrier, action volumes.Action,
 		return w.claim(ctx)
 	case volumes.MarkClaim:
 		return volumes.Mark(ctx, w.at, action)
-	case volumes.CreateEntrance:
-		return w.entrance(ctx)
-	case volumes.CreateMover:
-		return w.mover(ctx)
-	case volumes.MarkMover:
-		return w.markMover(ctx, map[string]any{api.FenceAnnotationKey: action.Fence})
-	case volumes.TellMover:
-		return w.markMover(ctx, map[string]any{api.FenceAnnotationKey: action.Fence, manifest.PeerAnnotationKey: action.Copy.Peer})
-	case volumes.DeleteLost:
+	case volumes.DeleteLost, volumes.DeleteUnfilled, volumes.DeleteDropped:
 		return nil, w.remove(ctx, &corev1.PersistentVolumeClaim{ObjectMeta: w.meta(action.Ref.Name)})
 	case volumes.DeleteMover:
 		return nil, w.remove(ctx, &corev1.Pod{ObjectMeta: w.meta(action.Copy.Pod)})
@@ -60,6 +68,14 @@ type writer struct {
 	action    volumes.Action
 	at, other client.Client
 	from      volumes.Ref
+}
+
+// writerOf is the writer of an action.
+func writerOf(c volumes.Carrier, action volumes.Action, pair volumes.Pair) writer {
+	if action.Copy.AtGiver {
+		return writer{Carrier: c, action: action, at: c.Giver, other: c.Taker, from: pair.Taker.Ref}
+	}
+	return writer{Carrier: c, action: action, at: c.Taker, other: c.Giver, from: pair.Giver.Ref}
 }
 
 func (w writer) meta(name string) metav1.ObjectMeta {
@@ -82,22 +98,33 @@ func (w writer) class() *string {
 	return w.StorageClass
 }
 
-// incoming makes the claim that the copy is made in, as large as what is copied, or as was asked for.
+// incoming makes the claim of the second volume, as large as the first, or as was asked for.
 func (w writer) incoming(ctx context.Context) (client.Object, error) {
 	from, err := w.original(ctx)
 	if err != nil {
 		return nil, err
 	}
+	claim := w.incomingOf(from)
+	return claim, w.at.Create(ctx, claim)
+}
+
+func (w writer) incomingOf(from *corev1.PersistentVolumeClaim) *corev1.PersistentVolumeClaim {
 	claim := w.claimOf(from, "")
 	if class := w.class(); class != nil {
 		claim.Spec.StorageClassName = class
 	}
 	claim.Spec.Resources.Requests = corev1.ResourceList{corev1.ResourceStorage: w.size(from)}
-	return claim, w.at.Create(ctx, claim)
+	if source := w.action.Copy.Snapshot.Source; source != "" {
+		claim.Spec.DataSource = snapshotmanifest.DataSource(source)
+	}
+	return claim
 }
 
 func (w writer) size(from *corev1.PersistentVolumeClaim) resource.Quantity {
-	if w.Copy.Size != nil {
+	switch size := w.action.Copy.Size; {
+	case size > 0:
+		return *resource.NewQuantity(size, resource.BinarySI)
+	case w.Copy.Size != nil:
 		return *w.Copy.Size
 	}
 	return Needed(from)
@@ -114,17 +141,29 @@ func Needed(claim *corev1.PersistentVolumeClaim) resource.Quantity {
 
 // outgoing makes the claim from which the last pass reads: that of the ordinal under another name.
 func (w writer) outgoing(ctx context.Context, pair volumes.Pair) (client.Object, error) {
+	from, err := w.own(ctx, pair)
+	if err != nil {
+		return nil, err
+	}
+	claim := w.outgoingOf(from)
+	return claim, w.at.Create(ctx, claim)
+}
+
+// own is the ordinal's claim on the side where is written.
+func (w writer) own(ctx context.Context, pair volumes.Pair) (*corev1.PersistentVolumeClaim, error) {
 	ref := pair.Taker.Ref
 	if w.action.Copy.AtGiver {
 		ref = pair.Giver.Ref
 	}
-	var from corev1.PersistentVolumeClaim
-	if err := w.at.Get(ctx, client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}, &from); err != nil {
-		return nil, err
-	}
-	claim := w.claimOf(&from, w.action.Volume)
+	var claim corev1.PersistentVolumeClaim
+	err := w.at.Get(ctx, client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}, &claim)
+	return &claim, err
+}
+
+func (w writer) outgoingOf(from *corev1.PersistentVolumeClaim) *corev1.PersistentVolumeClaim {
+	claim := w.claimOf(from, w.action.Volume)
 	claim.Spec.Resources.Requests = from.Spec.Resources.Requests
-	return claim, w.at.Create(ctx, claim)
+	return claim
 }
 
 // claimOf is a claim for movers: nothing of the application selects it.
@@ -160,7 +199,10 @@ func (w writer) spec() manifest.Spec {
 	spec := manifest.Spec{
 		Namespace: w.action.Ref.Namespace, Name: w.action.Copy.Pod, Owner: w.Owner, Fence: w.action.Fence, Claim: w.action.Ref.Name,
 		Attempt: w.action.Copy.Attempt, Pass: w.action.Copy.Pass, Content: w.action.Copy.Content, Connect: w.action.Copy.Address,
-		Image: w.Copy.Image, Resources: w.Copy.Resources,
+		Warm: w.action.Copy.Warm, Node: w.action.Copy.Node, Image: w.Copy.Image, Resources: w.Copy.Resources,
+	}
+	if spec.Warm {
+		spec.Verify = "None" // the application writes: nothing would be proven
 	}
 	if w.Copy.Bandwidth != nil {
 		spec.Bandwidth = w.Copy.Bandwidth.String()
@@ -200,10 +242,10 @@ func (w writer) pod(template *corev1.PodTemplateSpec, mode *corev1.PersistentVol
 	if template.Spec.SecurityContext != nil {
 		spec.SELinux = template.Spec.SecurityContext.SELinuxOptions
 	}
-	if w.action.Copy.Role == volumes.RoleSender {
-		return manifest.Sender(spec)
+	if w.action.Copy.Role == volumes.RoleReceiver {
+		return manifest.Receiver(spec)
 	}
-	return manifest.Receiver(spec)
+	return manifest.Sender(spec)
 }
 
 // Rehearsal is the pod of a mover beside an ordinal's claim, as it would be made: for a dry run.
@@ -212,6 +254,18 @@ func Rehearsal(c volumes.Carrier, claim volumes.Ref, role volumes.Role, template
 	w.action.Ref, w.action.Copy.Role, w.action.Copy.Attempt, w.action.Copy.Pass = claim, role, 1, 1
 	w.action.Copy.Pod, w.action.Copy.Address = copy.PodName(role, claim, c.Owner, 1), "receiver:8722"
 	return w.pod(template, nil)
+}
+
+// RehearsalBeside are the claim that a mover mounts and, of a receiver, the Service that leads to it, as they would be
+// made beside an ordinal's claim; original is that at the source.
+func RehearsalBeside(c volumes.Carrier, claim volumes.Ref, role volumes.Role, original *corev1.PersistentVolumeClaim) []client.Object {
+	w := writer{Carrier: c}
+	if role == volumes.RoleSender {
+		w.action.Ref, w.action.Volume = volumes.OutgoingRef(claim, c.Owner), original.Spec.VolumeName
+		return []client.Object{w.outgoingOf(original)}
+	}
+	w.action.Ref = volumes.IncomingRef(claim, c.Owner, 1)
+	return []client.Object{w.incomingOf(original), manifest.ServiceFor(w.spec(), c.Copy.ServiceType)}
 }
 
 // markMover writes annotations on the very pod that was judged.

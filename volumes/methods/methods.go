@@ -15,7 +15,7 @@ import (
 )
 
 // methods are all of them. A caller of Register adds others.
-var methods = map[api.VolumeMethod]volumes.Method{api.MethodRebind: volumes.Rebind{}, api.MethodEmpty: volumes.Empty{}, api.MethodCopy: Copy{}}
+var methods = map[api.VolumeMethod]volumes.Method{api.MethodRebind: volumes.Rebind{}, api.MethodEmpty: volumes.Empty{}, api.MethodCopy: Copy{}, api.MethodSnapshot: Snapshot{}}
 
 // Register makes a method known. It is for the start of a program: a name that is taken is a
 // mistake in it, and panics.

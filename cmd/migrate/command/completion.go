@@ -3,6 +3,7 @@ package command
 import (
 	"context"
 	_ "embed"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -38,6 +39,8 @@ func addCompletion(root *cobra.Command, c *Common) {
 	root.InitDefaultCompletionCmd()
 	for _, cmd := range root.Commands() {
 		if cmd.Name() == "completion" {
+			cmd.Args = unknownShell
+			cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 			cmd.AddCommand(&cobra.Command{
 				Use: "kubectl", Short: "Print the script for kubectl's own completion", Args: cobra.NoArgs,
 				Long: pluginHelp, Example: c.example(pluginExamples),
@@ -46,11 +49,37 @@ func addCompletion(root *cobra.Command, c *Common) {
 					return err
 				},
 			})
+			c.nameInHelp(root, cmd)
 			continue
 		}
 		c.completeBelow(cmd, cmd.Name() == "rollout")
 	}
 	completeFlags(root, root.PersistentFlags(), map[string]cobra.CompletionFunc{"context": c.contexts, "namespace": c.namespaces})
+}
+
+// nameInHelp has the help of each shell's script name the program as its user calls it. A shell completes it by that of
+// its file, and kubectl by a script of its own.
+func (c *Common) nameInHelp(root, completion *cobra.Command) {
+	for _, shell := range completion.Commands() {
+		shell.Long = strings.ReplaceAll(strings.TrimRight(shell.Long, "\n"), root.Name()+" completion", c.Program+" completion")
+		if c.Program != root.Name() && shell.Name() != "kubectl" {
+			shell.Long += fmt.Sprintf("\n\nIt completes a program that is called %q. For %q: %s kubectl", root.Name(), c.Program, c.Program+" completion")
+		}
+	}
+}
+
+// unknownShell refuses a shell that there is no script for: who sources what is printed would source the help.
+func unknownShell(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	var shells []string
+	for _, shell := range cmd.Commands() {
+		if shell.IsAvailableCommand() {
+			shells = append(shells, shell.Name())
+		}
+	}
+	return Usagef("there is no completion for %q: it is one of %s", args[0], strings.Join(shells, ", "))
 }
 
 // completeBelow completes the arguments and flags of a command and of those below it; ours says that they

@@ -96,6 +96,18 @@ func contextsOf(config clientcmdapi.Config) string {
 	return strings.Join(names, ", ")
 }
 
+// Again is another command about what this one is about, fit to be typed: of a name in a namespace, with the flags of
+// this one that lead to its cluster.
+func (c *Common) Again(verb, name, namespace string) string {
+	words := []string{c.Program, verb, Quote(name), "-n", Quote(namespace)}
+	for _, flag := range []struct{ name, value string }{{"--kubeconfig", *c.Config.KubeConfig}, {"--context", *c.Config.Context}} {
+		if flag.value != "" {
+			words = append(words, flag.name, Quote(flag.value))
+		}
+	}
+	return strings.Join(words, " ")
+}
+
 // Namespace is what -n or the context says.
 func (c *Common) Namespace() (string, error) {
 	namespace, _, err := c.Config.ToRawKubeConfigLoader().Namespace()

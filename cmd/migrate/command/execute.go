@@ -2,7 +2,9 @@ package command
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -37,7 +39,8 @@ func prepare(env Environment, root *cobra.Command, groups []Group) {
 	root.SetIn(env.In)
 	root.SetOut(env.Out)
 	root.SetErr(env.ErrOut)
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError(err) })
+	root.SuggestionsMinimumDistance = mostMistyped
+	root.SetFlagErrorFunc(wrongFlag)
 	root.SetArgs(append([]string{}, env.Args...)) // nil would be those of the process
 	addConfigFlags(root.PersistentFlags(), c.Config)
 	root.PersistentFlags().Var(c.color, "color", "colour the output; also off when NO_COLOR is set")
@@ -45,6 +48,66 @@ func prepare(env Environment, root *cobra.Command, groups []Group) {
 		root.AddCommand(commands(c)...)
 	}
 	addCompletion(root, c)
+}
+
+// mostMistyped is by how many letters a word may differ from one that is suggested in its place.
+const mostMistyped = 2
+
+// wrongFlag says what is wrong with a flag, and what may have been meant.
+func wrongFlag(cmd *cobra.Command, err error) error {
+	var unknown *pflag.NotExistError
+	var invalid *pflag.InvalidValueError
+	switch {
+	case errors.As(err, &unknown):
+		return unknownFlag(cmd, unknown)
+	case errors.As(err, &invalid) && invalid.GetFlag().Value.Type() == "duration":
+		return noDuration(invalid)
+	case errors.As(err, &invalid):
+		return wrongValue(invalid)
+	}
+	return usageError(err)
+}
+
+// wrongValue says what a flag takes, in the words of its help.
+func wrongValue(invalid *pflag.InvalidValueError) error {
+	flag := invalid.GetFlag()
+	form := ""
+	switch flag.Value.Type() {
+	case "int", "int32":
+		form = "a whole number"
+	case "stringToString":
+		form, _ = pflag.UnquoteUsage(flag)
+	case "bool":
+		form = "true or false"
+	}
+	if form == "" {
+		return usageError(invalid)
+	}
+	return Usagef("--%s must be %s, not %q", flag.Name, form, invalid.GetValue())
+}
+
+// noDuration says how a duration is written: a number alone is one in the fields of a Migration, and in kubectl.
+func noDuration(invalid *pflag.InvalidValueError) error {
+	flag, value := invalid.GetFlag().Name, invalid.GetValue()
+	if _, err := strconv.ParseFloat(value, 64); err == nil {
+		return Usagef("--%s %s has no unit: %ss is so many seconds, %sm minutes, %sh hours", flag, value, value, value, value)
+	}
+	return Usagef("--%s must be a duration such as 30s, 10m or 1h30m, not %q", flag, value)
+}
+
+// unknownFlag says that there is no such flag, and which one may have been meant.
+func unknownFlag(cmd *cobra.Command, unknown *pflag.NotExistError) error {
+	var err error = unknown
+	known := &cobra.Command{SuggestionsMinimumDistance: mostMistyped}
+	cmd.Flags().VisitAll(func(flag *pflag.Flag) {
+		if !flag.Hidden {
+			known.AddCommand(&cobra.Command{Use: flag.Name, Run: func(*cobra.Command, []string) {}})
+		}
+	})
+	if near := known.SuggestionsFor(unknown.GetSpecifiedName()); len(near) > 0 {
+		err = fmt.Errorf("%w; did you mean --%s?", err, strings.Join(near, " or --"))
+	}
+	return usageError(err)
 }
 
 func unknownVerb(cmd *cobra.Command, verb string) error {

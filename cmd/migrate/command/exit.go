@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"syscall"
 )
 
 // The exit codes.
@@ -64,9 +65,10 @@ func isUsage(err error) bool {
 	return errors.As(err, &known) && known.Usage
 }
 
+// isSilent says whether nothing is to be said: the error says so, or nobody reads the output any more.
 func isSilent(err error) bool {
 	var known *ExitError
-	return errors.As(err, &known) && known.Silent
+	return errors.As(err, &known) && known.Silent || errors.Is(err, syscall.EPIPE)
 }
 
 // Refusedf is the error of a command that is refused, or stalled.

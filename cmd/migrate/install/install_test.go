@@ -255,6 +255,19 @@ func TestInstallExplains(t *testing.T) {
 	}
 }
 
+// TestTitleOf: an object is named as kubectl does, and all of a kind by the kind.
+func TestTitleOf(t *testing.T) {
+	object := &unstructured.Unstructured{}
+	object.SetGroupVersionKind(schema.GroupVersionKind{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "ClusterRoleBinding"})
+	if got := titleOf(object); got != "clusterrolebindings.rbac.authorization.k8s.io" {
+		t.Errorf("all of them are %s", got)
+	}
+	object.SetName("a")
+	if got := titleOf(object); got != "clusterrolebinding.rbac.authorization.k8s.io/a" {
+		t.Errorf("one is %s", got)
+	}
+}
+
 // TestForeignNamespace: a namespace that was there before is neither labelled nor
 // deleted.
 func TestForeignNamespace(t *testing.T) {

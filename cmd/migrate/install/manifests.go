@@ -145,8 +145,14 @@ func imageOf(deployment *unstructured.Unstructured) (string, error) {
 func titleOf(object *unstructured.Unstructured) string {
 	gvk := object.GroupVersionKind()
 	kind := strings.ToLower(gvk.Kind)
+	if object.GetName() == "" {
+		kind += "s" // all of them
+	}
 	if gvk.Group != "" {
 		kind += "." + gvk.Group
+	}
+	if object.GetName() == "" {
+		return kind
 	}
 	return kind + "/" + object.GetName()
 }

@@ -61,7 +61,11 @@ func carryOut(ctx context.Context, c *command.Common, timeout time.Duration, ste
 }
 
 // tally counts what was done.
-type tally struct{ created, changed, unchanged, deleted int }
+type tally struct {
+	created, changed, unchanged, deleted int
+	// left are those that stay although the rest is deleted.
+	left int
+}
 
 // String says it in one line.
 func (n tally) String() string {
@@ -69,7 +73,7 @@ func (n tally) String() string {
 	for _, each := range []struct {
 		count int
 		done  string
-	}{{n.created, "created"}, {n.changed, "changed"}, {n.deleted, "deleted"}} {
+	}{{n.created, "created"}, {n.changed, "changed"}, {n.deleted, "deleted"}, {n.left, "left"}} {
 		if each.count > 0 {
 			words = append(words, fmt.Sprintf("%d %s", each.count, each.done))
 		}

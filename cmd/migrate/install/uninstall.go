@@ -8,11 +8,13 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sliceshift/sliceshift/cmd/migrate/command"
+	"github.com/sliceshift/sliceshift/cmd/migrate/kept"
 	"github.com/sliceshift/sliceshift/internal/records"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	slicesapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
@@ -35,7 +37,8 @@ ordinal on its way, stay as they are: every ordinal runs, on one side or the oth
 whoever installs the manager again lets them go on. The resource definitions stay, because
 Migrations and StatefulSets of apps.sliceshift.io would go with them, and pods with
 those; --crds takes them away when there are none of either. A namespace that was there
-before the installation stays.
+before the installation stays. Volumes that ordinals have left behind stay, too, and are
+named with the commands that remove them.
 
 Exit codes: 0 done, 1 error, 2 usage, 3 refused, 4 timeout.`
 
@@ -78,7 +81,7 @@ func (o *uninstallOptions) Validate() error {
 
 // Run uninstalls.
 func (o *uninstallOptions) Run(ctx context.Context) error {
-	return carryOut(ctx, o.Common, o.timeout, o.check, o.remove)
+	return carryOut(ctx, o.Common, o.timeout, o.check, o.kept, o.remove)
 }
 
 // check refuses to leave behind what needs the manager.
@@ -102,6 +105,22 @@ func (o *uninstallOptions) check(ctx context.Context, target *target) error {
 	if o.crds && len(all) > 0 {
 		return command.Refusedf("cluster %s: the resource definitions would take these with them: %s; delete them first, or move the StatefulSets to apps/v1: %s adopt NAME -n NAMESPACE --to apps",
 			target.cluster, strings.Join(all, ", "), o.Program)
+	}
+	return nil
+}
+
+// kept names what ordinals have left behind, while the Migrations can still be asked of which disks that is.
+func (o *uninstallOptions) kept(ctx context.Context, target *target) error {
+	all, err := kept.All(ctx, target.client)
+	if err != nil {
+		fmt.Fprintf(target.out, "cluster %s: which volumes ordinals have left behind is not known: %v\n", target.cluster, err)
+		return nil
+	}
+	for _, line := range kept.Lines(target.cluster, all) {
+		fmt.Fprintln(target.out, line)
+	}
+	if len(all) > 0 {
+		fmt.Fprintf(target.out, "they stay, and are listed again by %s kept\n", o.Program)
 	}
 	return nil
 }
@@ -148,10 +167,42 @@ func (o *uninstallOptions) remove(ctx context.Context, target *target) error {
 			return err
 		}
 	}
+	if !o.crds {
+		if err := o.leave(ctx, target, p.crds); err != nil {
+			return err
+		}
+	}
 	if !o.wait {
 		return nil
 	}
 	return o.awaitGone(ctx, target, p)
+}
+
+// leave says which definitions stay, why, and how they would go.
+func (o *uninstallOptions) leave(ctx context.Context, target *target, crds []*unstructured.Unstructured) error {
+	for _, crd := range crds {
+		have, err := target.get(ctx, crd)
+		switch {
+		case apierrors.IsNotFound(err):
+			continue
+		case err != nil:
+			return target.explain("reading", crd, err)
+		}
+		target.tally.left++
+		kind, _, err := unstructured.NestedString(have.Object, "spec", "names", "kind")
+		if err != nil {
+			return target.explain("reading", crd, err)
+		}
+		group, _, err := unstructured.NestedString(have.Object, "spec", "group")
+		if err != nil {
+			return target.explain("reading", crd, err)
+		}
+		fmt.Fprintf(target.out, "%s stays: its deletion deletes every %s of %s in the cluster\n", titleOf(have), kind, group)
+	}
+	if target.tally.left > 0 {
+		fmt.Fprintf(target.out, "the resource definitions go, too, once there is none of these: %s uninstall --crds\n", o.Program)
+	}
+	return nil
 }
 
 // awaitGone waits for what takes a while to go.

@@ -11,7 +11,7 @@ import (
 	"github.com/sliceshift/sliceshift/cmd/migrate/move/flags"
 	"github.com/sliceshift/sliceshift/cmd/migrate/move/preview"
 	"github.com/sliceshift/sliceshift/internal/records"
-	"github.com/sliceshift/sliceshift/migration/plan"
+	"github.com/sliceshift/sliceshift/migration/planner"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/pdb"
 )
@@ -133,7 +133,7 @@ func recordedSplit(m *api.Migration) preview.Split {
 
 // requested is who has what once the budget is handed over.
 func (o *budgetOptions) requested(now preview.Split) preview.Split {
-	want := plan.SplitShare(flags.SplitBudgets[o.to.Value], now.Budget, pdb.Share{Source: now.Source.Replicas, Destination: now.Destination.Replicas})
+	want := planner.SplitShare(flags.SplitBudgets[o.to.Value], now.Budget, pdb.Share{Source: now.Source.Replicas, Destination: now.Destination.Replicas})
 	after := now
 	after.Source.MaxUnavailable, after.Destination.MaxUnavailable = &want.Source, &want.Destination
 	return after

@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sliceshift/sliceshift/cmd/migrate/command"
+	"github.com/sliceshift/sliceshift/cmd/migrate/kept"
 	"github.com/sliceshift/sliceshift/cmd/migrate/move/recipe"
 	"github.com/sliceshift/sliceshift/cmd/migrate/move/ui"
 )
@@ -14,6 +15,6 @@ import (
 func Commands(c *command.Common) []*cobra.Command {
 	return []*cobra.Command{
 		newPreflight(c), newPlan(c), newCreate(c), newRun(c), newStatus(c), newReport(c),
-		newPause(c), newResume(c), newRollback(c), newRecover(c), newBudget(c), newGates(c), newHooks(c), recipe.New(c), ui.New(c),
+		kept.New(c), newPause(c), newResume(c), newRollback(c), newRecover(c), newBudget(c), newGates(c), newHooks(c), recipe.New(c), ui.New(c),
 	}
 }

@@ -1,6 +1,7 @@
 package move
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -81,6 +82,9 @@ func (o *createOptions) Complete(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
+	if err := admitted(cmd.Context(), spec); err != nil {
+		return err
+	}
 	if spec.Source.KubeConfigSecretRef, err = secretRef("source-secret", o.sourceSecret); err != nil {
 		return err
 	}
@@ -115,9 +119,10 @@ func secretRef(flag, text string) (*api.SecretKeyReference, error) {
 
 // Validate refuses what cannot be meant.
 func (o *createOptions) Validate() error {
-	spec := o.migration.Spec
-	sameName := spec.Destination.Name == "" || spec.Destination.Name == spec.Source.Name
-	if spec.Source.KubeConfigSecretRef == nil && spec.Destination.KubeConfigSecretRef == nil && spec.Destination.Namespace == "" && sameName {
+	spec, namespace := o.migration.Spec, o.migration.Namespace
+	sameName := cmp.Or(spec.Destination.Name, spec.Source.Name) == spec.Source.Name
+	sameNamespace := cmp.Or(spec.Destination.Namespace, namespace) == namespace
+	if spec.Source.KubeConfigSecretRef == nil && spec.Destination.KubeConfigSecretRef == nil && sameNamespace && sameName {
 		return command.Usagef("source and destination are the same StatefulSet: give --destination-secret, --source-secret, --to-namespace or --to-name")
 	}
 	return o.result.Validate()
@@ -163,7 +168,7 @@ func (o *createOptions) write(ctx context.Context) error {
 	err = connection.Live().Create(ctx, o.migration, &client.CreateOptions{DryRun: o.dryRun.OfRequest()})
 	if apierrors.IsAlreadyExists(err) {
 		return fmt.Errorf("migration %s/%s exists already in cluster %s: look at it with %q, or give another --name",
-			o.migration.Namespace, o.name, connection.Name(), fmt.Sprintf("%s status %s -n %s", o.Program, o.name, o.migration.Namespace))
+			o.migration.Namespace, o.name, connection.Name(), o.Again("status", o.name, o.migration.Namespace))
 	}
 	if err != nil {
 		return fmt.Errorf("cluster %s: creating Migration %s/%s: %w", connection.Name(), o.migration.Namespace, o.name, err)

@@ -85,7 +85,7 @@ func (d driver) report(m *api.Migration, outcome migration.Outcome) error {
 	case hold == nil || !hold.Stalled:
 		return nil
 	case hold.Reason == api.ReasonSuperseded:
-		return fmt.Errorf("%s; look at it with %s status %s", hold.Message, d.Program, d.task.store.Name)
+		return fmt.Errorf("%s; look at it: %s", hold.Message, d.Again("status", d.task.store.Name, d.task.store.Namespace))
 	case m.Status.Baseline == nil && hold.Reason != api.ReasonClusterUnreachable:
 		// Something has changed since the preflight.
 		return command.Refusedf("the move is refused: %s; nothing has been changed", hold.Message)

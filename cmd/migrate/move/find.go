@@ -2,6 +2,7 @@ package move
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -84,6 +85,12 @@ func (o *named) find(ctx context.Context) (*storedMigration, error) {
 		k.Migration, err = k.store.Load(ctx)
 		if err == nil {
 			return k, nil
+		}
+		if malformed, is := errors.AsType[*records.NotAMigrationError](err); is {
+			return nil, distrust(record, connection.Name(), malformed.Cause.Error())
+		}
+		if apierrors.IsForbidden(err) {
+			return nil, fmt.Errorf("cluster %s: reading %s: %w; the ClusterRole view lets you see it, and edit lets you steer it", connection.Name(), k.where, err)
 		}
 		if !apierrors.IsNotFound(err) {
 			return nil, fmt.Errorf("cluster %s: reading %s: %w", connection.Name(), k.where, err)

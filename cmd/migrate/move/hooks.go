@@ -15,7 +15,7 @@ const hooksHelp = `Has a migration go on that waits for a hook (spec.hooks): by 
 The status of the migration shows its hooks.`
 
 func newHooks(c *command.Common) *cobra.Command {
-	group := &cobra.Command{Use: "hooks", Short: "Go on after a hook that has failed", Long: hooksHelp, Args: cobra.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
+	group := c.ParentCommand(&cobra.Command{Use: "hooks", Short: "Go on after a hook that has failed", Long: hooksHelp})
 	group.AddCommand(
 		c.Command(&hooksOptions{named: named{Common: c}, do: api.HookRetry}, &cobra.Command{
 			Use: "retry NAME", Short: "Run the hook again that has failed", Long: hooksRetryHelp, Example: `  # Once what it says is mended
@@ -50,10 +50,10 @@ func (o *hooksOptions) Run(ctx context.Context) error {
 	run := waitedFor(k.Migration)
 	switch {
 	case run == nil:
-		return command.Refusedf("%s waits for no hook; its status shows its hooks: %s status %s -n %s", k.title(), o.Program, k.Name, k.Namespace)
+		return command.Refusedf("%s waits for no hook; its status shows its hooks: %s", k.title(), o.Again("status", k.Name, k.Namespace))
 	case o.do == api.HookRetry && !run.Broke():
-		return command.Refusedf("hook %s of %s is %s: what has not failed is not run again; to go on without it: %s hooks skip %s -n %s",
-			run.Name, k.title(), run.State, o.Program, k.Name, k.Namespace)
+		return command.Refusedf("hook %s of %s is %s: what has not failed is not run again; to go on without it: %s",
+			run.Name, k.title(), run.State, o.Again("hooks skip", k.Name, k.Namespace))
 	}
 	if err := k.change(ctx, records.Change{HookAnswer: &api.HookAnswer{Job: run.Job, Do: o.do}}); err != nil {
 		return err

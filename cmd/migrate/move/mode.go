@@ -1,8 +1,11 @@
 package move
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -99,13 +102,17 @@ func (o *modeOptions) Run(ctx context.Context) error {
 		}
 		fmt.Fprintf(o.Out, "%s %s\n", k.title(), o.done)
 	}
-	if k.record && o.Terminal() && !o.wait {
-		fmt.Fprintf(o.ErrOut, "The process that runs it takes notice. If none does: %s run %s ...\n", o.Program, o.name)
-	}
-	if o.wait {
-		return o.await(ctx, k)
-	}
-	return nil
+	return command.Within(ctx, o.timeout, func(ctx context.Context) error {
+		if k.record {
+			if err := o.expectDriver(ctx, k); err != nil {
+				return err
+			}
+		}
+		if o.wait {
+			return o.await(ctx, k)
+		}
+		return nil
+	})
 }
 
 // state is what a migration of this mode is.
@@ -126,7 +133,7 @@ func (o *modeOptions) afterCompleted(k *storedMigration, reason string) (done bo
 	switch {
 	case reason == api.ReasonMoved && o.mode == api.ModeRollback:
 		return true, fmt.Errorf("%s is completed: every ordinal that was asked for runs at the destination, and what the move had changed is restored; "+
-			"to take it back, move it the other way: %s plan; if the destination is lost for good: %s recover %s", k.title(), o.Program, o.Program, o.name)
+			"to take it back, move it the other way: %s; if the destination is lost for good: %s", k.title(), o.otherWay(k), o.Again("recover", k.Name, k.Namespace))
 	case reason == api.ReasonRolledBack && o.mode == api.ModeRun:
 		return false, nil
 	}
@@ -136,23 +143,121 @@ func (o *modeOptions) afterCompleted(k *storedMigration, reason string) (done bo
 
 // await waits until the migration is completed in this mode.
 func (o *modeOptions) await(ctx context.Context, k *storedMigration) error {
-	return command.Within(ctx, o.timeout, func(ctx context.Context) error {
-		stalled := ""
-		return k.follow(ctx, o.Clock, func(m *api.Migration) (bool, error) {
-			if completed := records.Completed(m); o.ends(m, completed) {
-				fmt.Fprintf(o.Out, "%s completed: %s\n", k.title(), completed)
-				return true, nil
+	stalled := ""
+	return k.follow(ctx, o.Clock, func(m *api.Migration) (bool, error) {
+		if completed := records.Completed(m); o.ends(m, completed) {
+			fmt.Fprintf(o.Out, "%s completed: %s\n", k.title(), completed)
+			return true, nil
+		}
+		if stall := status.StallOf(m); stall != nil && stall.Message != stalled {
+			stalled = stall.Message
+			fmt.Fprintf(o.ErrOut, "stalled: %s: %s\n", stall.Reason, stall.Message)
+			if stall.Remedy != "" {
+				fmt.Fprintf(o.ErrOut, "  to mend it: %s\n", stall.Remedy)
 			}
-			if stall := status.StallOf(m); stall != nil && stall.Message != stalled {
-				stalled = stall.Message
-				fmt.Fprintf(o.ErrOut, "stalled: %s: %s\n", stall.Reason, stall.Message)
-				if stall.Remedy != "" {
-					fmt.Fprintf(o.ErrOut, "  to mend it: %s\n", stall.Remedy)
-				}
-			}
-			return false, nil
-		})
+		}
+		return false, nil
 	})
+}
+
+// noticeFor is how long a process that runs a move may take to act upon another mode: it is told of it at once, and
+// then reads both clusters.
+const noticeFor = 5 * time.Second
+
+// errUnnoticed ends the wait for a process that takes notice.
+var errUnnoticed = errors.New("no process has taken notice")
+
+// expectDriver says that a process has to drive the record of a run in its new mode, and by which command one does. A
+// process that turns round, or back, says so in the record: then it is known whether there is one.
+func (o *modeOptions) expectDriver(ctx context.Context, k *storedMigration) error {
+	if o.turns(k.Migration) {
+		switch err := o.awaitTurn(ctx, k); {
+		case err == nil:
+			return nil
+		case ctx.Err() != nil:
+			return err
+		case errors.Is(err, errUnnoticed):
+			fmt.Fprintf(o.ErrOut, "Nobody drives %s: no process has taken notice within %s, and nothing is done before one does. To drive it: %s\n", k.title(), noticeFor, o.goOn(k.Migration))
+			return nil
+		}
+	}
+	fmt.Fprintf(o.ErrOut, "The process that runs it takes notice. If none does: %s\n", o.goOn(k.Migration))
+	return nil
+}
+
+// turns says whether the mode has a migration go the other way than it went last.
+func (o *modeOptions) turns(m *api.Migration) bool {
+	fence := m.Status.Fence
+	return fence != nil && o.mode != api.ModePause && fence.Direction != o.direction()
+}
+
+// direction is where the mode leads to.
+func (o *modeOptions) direction() api.Direction {
+	if o.mode == api.ModeRollback {
+		return api.Back
+	}
+	return api.Forward
+}
+
+// awaitTurn waits until a process goes the way of the mode.
+func (o *modeOptions) awaitTurn(ctx context.Context, k *storedMigration) error {
+	waiting, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	limit := o.Clock.NewTimer(noticeFor)
+	defer limit.Stop()
+	go func() {
+		select {
+		case <-limit.C():
+			end(errUnnoticed)
+		case <-waiting.Done():
+		}
+	}()
+	err := k.follow(waiting, o.Clock, func(m *api.Migration) (bool, error) {
+		return !o.turns(m), nil
+	})
+	if err != nil && errors.Is(context.Cause(waiting), errUnnoticed) {
+		return errUnnoticed
+	}
+	return err
+}
+
+// goOn is the command by which a process drives the record of a run. The context of the destination is known by the
+// name that it had where the move was begun.
+func (o *modeOptions) goOn(m *api.Migration) string {
+	words := []string{o.Again("run", o.name, m.Namespace)}
+	add := func(flag, value, but string) {
+		if value != but {
+			words = append(words, flag, command.Quote(value))
+		}
+	}
+	if base := m.Status.Baseline; base == nil || base.SourceCluster != base.DestinationCluster {
+		add("--to-context", cmp.Or(m.Annotations[records.DestinationNameAnnotationKey], "CONTEXT"), "")
+	}
+	add("--to-namespace", m.Spec.Destination.Namespace, m.Namespace)
+	add("--to-name", m.Spec.Destination.Name, m.Spec.Source.Name)
+	return strings.Join(words, " ")
+}
+
+// otherWay is the command that plans the way back of a move that is completed.
+func (o *modeOptions) otherWay(k *storedMigration) string {
+	from, to := k.Spec.Source, k.Spec.Destination
+	set, namespace := cmp.Or(to.Name, from.Name), cmp.Or(to.Namespace, k.Namespace)
+	words := []string{o.Again("plan", set, namespace)}
+	if base := k.Status.Baseline; base == nil || base.SourceCluster != base.DestinationCluster {
+		words = []string{o.Program, "plan", command.Quote(set), "-n", command.Quote(namespace)}
+		if file := *o.Config.KubeConfig; file != "" {
+			words = append(words, "--kubeconfig", command.Quote(file))
+		}
+		there := cmp.Or(k.Annotations[records.DestinationNameAnnotationKey], "CONTEXT")
+		words = append(words, "--context", command.Quote(there), "--to-context", command.Quote(k.connection.Name()))
+	}
+	if home := cmp.Or(from.Namespace, k.Namespace); home != namespace {
+		words = append(words, "--to-namespace", command.Quote(home))
+	}
+	if from.Name != set {
+		words = append(words, "--to-name", command.Quote(from.Name))
+	}
+	return strings.Join(words, " ")
 }
 
 // ends says whether a migration has come to its end in this mode. One that was completed before

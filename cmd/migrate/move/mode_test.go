@@ -2,8 +2,17 @@ package move
 
 import (
 	"context"
+	"errors"
+	"net/http"
+	"strings"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/sliceshift/sliceshift/cmd/migrate/apitest"
 	"github.com/sliceshift/sliceshift/cmd/migrate/command"
 	"github.com/sliceshift/sliceshift/cmd/migrate/commandtest"
 	"github.com/sliceshift/sliceshift/cmd/migrate/move/movetest"
@@ -14,6 +23,7 @@ import (
 // TestSteering runs the verbs that read and steer a migration against the record of
 // a run in a cluster without the resource definition.
 func TestSteering(t *testing.T) {
+	const notice = "The process that runs it takes notice. If none does: migrate run web -n shop --kubeconfig "
 	elsewhere := movetest.InFlight()
 	elsewhere.Annotations = map[string]string{records.DestinationAnnotationKey: "cluster-west"}
 	for name, tc := range map[string]struct {
@@ -24,19 +34,16 @@ func TestSteering(t *testing.T) {
 		wantErr  string
 		wantMode api.Mode
 	}{
-		"pause":                   {[]string{"pause", "web"}, movetest.InMode(api.ModeRun), 0, "migration shop/web paused\n", "", api.ModePause},
-		"pause with its kind":     {[]string{"pause", "migration/web"}, movetest.InMode(api.ModeRun), 0, "migration shop/web paused\n", "", api.ModePause},
-		"pause twice":             {[]string{"pause", "web"}, movetest.InMode(api.ModePause), 0, "migration shop/web is paused already\n", "", ""},
-		"resume":                  {[]string{"resume", "web"}, movetest.InMode(api.ModePause), 0, "migration shop/web resumed\n", "", api.ModeRun},
-		"resume twice":            {[]string{"resume", "web"}, movetest.InMode(""), 0, "migration shop/web is running already\n", "", ""},
-		"roll back":               {[]string{"rollback", "web"}, movetest.InMode(api.ModeRun), 0, "migration shop/web is being rolled back\n", "", api.ModeRollback},
-		"roll back twice":         {[]string{"rollback", "web"}, movetest.InMode(api.ModeRollback), 0, "migration shop/web is being rolled back already\n", "", ""},
+		"pause":                   {[]string{"pause", "web"}, movetest.InMode(api.ModeRun), 0, "migration shop/web paused\n", notice, api.ModePause},
+		"pause with its kind":     {[]string{"pause", "migration/web"}, movetest.InMode(api.ModeRun), 0, "migration shop/web paused\n", notice, api.ModePause},
+		"pause twice":             {[]string{"pause", "web"}, movetest.InMode(api.ModePause), 0, "migration shop/web is paused already\n", notice, ""},
+		"resume":                  {[]string{"resume", "web"}, movetest.InMode(api.ModePause), 0, "migration shop/web resumed\n", notice, api.ModeRun},
+		"resume twice":            {[]string{"resume", "web"}, movetest.InMode(""), 0, "migration shop/web is running already\n", notice, ""},
 		"roll back and wait":      {[]string{"rollback", "web", "--wait", "--timeout", "300ms"}, movetest.InMode(api.ModeRun), 4, "migration shop/web is being rolled back\n", "not completed after 300ms", api.ModeRollback},
 		"wait for what is back":   {[]string{"rollback", "web", "--wait"}, movetest.RolledBack(), 0, "is completed (RolledBack)", "", ""},
-		"roll back what is over":  {[]string{"rollback", "web"}, movetest.Completed(), 1, "", "shop/web is completed", ""},
+		"roll back what is over":  {[]string{"rollback", "web"}, movetest.Completed(), 1, "", "move it the other way: migrate plan web -n shop --kubeconfig ", ""},
 		"pause what is over":      {[]string{"pause", "web"}, movetest.Completed(), 0, "is completed (Moved): nothing is to do\n", "", ""},
 		"roll back what is back":  {[]string{"rollback", "web"}, movetest.RolledBack(), 0, "is completed (RolledBack): nothing is to do\n", "", ""},
-		"begin anew":              {[]string{"resume", "web"}, movetest.RolledBack(), 0, "migration shop/web resumed\n", "", api.ModeRun},
 		"no such migration":       {[]string{"pause", "other"}, movetest.InMode(api.ModeRun), 1, "", "no migration shop/other in cluster east", ""},
 		"status":                  {[]string{"status", "web"}, movetest.InFlight(), 0, "ConfigMap shop/sliceshift-web in cluster east", "", ""},
 		"status, stalled":         {[]string{"status", "web"}, movetest.Stalled(), 3, "to mend it: kubectl describe pod", "shop/web is stalled: PodNotReady", ""},
@@ -72,6 +79,114 @@ func TestSteering(t *testing.T) {
 				t.Errorf("mode %q, want %q", mode, tc.wantMode)
 			}
 		})
+	}
+}
+
+// TestOtherWay: the command that plans the way back of a completed move leads from where it has gone to.
+func TestOtherWay(t *testing.T) {
+	between := movetest.Completed()
+	between.Annotations = map[string]string{records.DestinationNameAnnotationKey: "the west"}
+	between.Spec.Destination = api.DestinationReference{Namespace: "store", Name: "web2"}
+	between.Status.Baseline.DestinationCluster = "cluster-west"
+	within := movetest.Completed()
+	within.Spec.Destination.Namespace = "store"
+	for want, m := range map[string]*api.Migration{
+		"migrate plan web2 -n store --context 'the west' --to-context east --to-namespace shop --to-name web": between,
+		"migrate plan web -n store --to-namespace shop":                                                       within,
+	} {
+		c := command.NewCommon(newConsole().Environment)
+		o := &modeOptions{named: named{Common: c, name: "web"}}
+		if got := o.otherWay(&storedMigration{Migration: m, connection: movetest.Offline(t, "east")}); got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
+}
+
+// TestNoRecord: a ConfigMap that is called as the record and holds none is not taken for a cluster that does not answer.
+func TestNoRecord(t *testing.T) {
+	served := map[schema.GroupVersion]map[string]string{corev1.SchemeGroupVersion: {"configmaps": "ConfigMap", "namespaces": "Namespace"}}
+	for name, data := range map[string]map[string]string{
+		"it has no key migration.yaml": {"other": "1"},
+		"yaml":                         {"migration.yaml": "foo: ["},
+	} {
+		east := apitest.Serve(t, served, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "sliceshift-web"}, Data: data},
+			&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "kube-system", UID: "cluster-1"}})
+		for _, args := range [][]string{{"status", "web"}, {"pause", "web"}, {"plan", "web", "--to-name", "x"}, {"run", "web", "--to-name", "x"}} {
+			c := newConsole(append(args, "--kubeconfig", east.Kubeconfig(t))...)
+			code, said := c.Run(t), c.Stderr
+			if code != command.ExitStalled || !strings.Contains(said.String(), "is not believed: ") || !strings.Contains(said.String(), name) || !strings.Contains(said.String(), "kubectl delete configmap -n shop sliceshift-web") {
+				t.Errorf("%s ends with %d: %s", args[0], code, said)
+			}
+		}
+	}
+}
+
+// TestNobodyDrives: who turns a run round is told within a few seconds when no process drives it, and by which command
+// one does; and nothing where one takes notice.
+func TestNobodyDrives(t *testing.T) {
+	for name, tc := range map[string]struct {
+		verb   string
+		record *api.Migration
+		driven bool
+		want   string
+	}{
+		"roll back":                {"rollback", movetest.InMode(api.ModeRun), false, "migration shop/web is being rolled back\n"},
+		"roll back twice":          {"rollback", movetest.InMode(api.ModeRollback), false, "migration shop/web is being rolled back already\n"},
+		"begin anew":               {"resume", back(movetest.RolledBack()), false, "migration shop/web resumed\n"},
+		"roll back what is driven": {"rollback", movetest.InMode(api.ModeRun), true, "migration shop/web is being rolled back\n"},
+		"resume what is driven":    {"resume", back(movetest.InMode(api.ModeRollback)), true, "migration shop/web resumed\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			tc.record.Annotations = map[string]string{records.DestinationNameAnnotationKey: "the west"}
+			tc.record.Spec.Destination.Namespace, tc.record.Status.Baseline.DestinationCluster = "store", "cluster-west"
+			east := serveRecord(t, tc.record)
+			kubeconfig := east.Kubeconfig(t)
+			c := newConsole(tc.verb, "web", "--kubeconfig", kubeconfig, "--context", "east")
+			code := c.Begin(t)
+			c.AwaitWaiting(t)
+			said := ""
+			if tc.driven {
+				turn(t, east)
+			} else {
+				c.Clock.Step(noticeFor)
+				said = "Nobody drives migration shop/web: no process has taken notice within 5s, and nothing is done before one does. " +
+					"To drive it: migrate run web -n shop --kubeconfig " + kubeconfig + " --context east --to-context 'the west' --to-namespace store\n"
+			}
+			if got := <-code; got != command.ExitDone || c.Stdout.String() != tc.want || c.Stderr.String() != said {
+				t.Errorf("exit code %d, said %q and %q, want %q", got, c.Stdout, c.Stderr, said)
+			}
+		})
+	}
+}
+
+// back is a migration whose ordinals were taken back.
+func back(m *api.Migration) *api.Migration {
+	m.Status.Fence.Direction = api.Back
+	return m
+}
+
+// turn is what a process does that drives a run once it is told of another mode.
+func turn(t *testing.T, east *apitest.Server) {
+	t.Helper()
+	m := storedRecord(t, east)
+	m.Status.Fence.Epoch++
+	if m.Status.Fence.Direction = api.Back; m.Spec.Mode == api.ModeRun {
+		m.Status.Fence.Direction = api.Forward
+	}
+	if err := (records.ConfigMap{Client: east.Store, Namespace: "shop", Name: "web"}).Save(t.Context(), m); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestRefusedToLook: who may not read a migration is told which role lets them.
+func TestRefusedToLook(t *testing.T) {
+	east := serveRecord(t, movetest.InFlight())
+	east.Before = func(*http.Request) error {
+		return apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, "sliceshift-web", errors.New("no"))
+	}
+	for _, verb := range []string{"status", "pause", "report"} {
+		newConsole(verb, "web", "--kubeconfig", east.Kubeconfig(t)).Expect(t, command.ExitFailure, "", "the ClusterRole view lets you see it, and edit lets you steer it")
 	}
 }
 

@@ -13,10 +13,10 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/sliceshift/sliceshift/cmd/migrate/command"
+	"github.com/sliceshift/sliceshift/cmd/migrate/move/admission"
 	"github.com/sliceshift/sliceshift/cmd/migrate/move/flags"
 	"github.com/sliceshift/sliceshift/cmd/migrate/move/preview"
 	"github.com/sliceshift/sliceshift/cmd/migrate/terminal"
-	"github.com/sliceshift/sliceshift/migration/plan"
 	"github.com/sliceshift/sliceshift/migration/preflight"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
@@ -73,8 +73,12 @@ func (o *preflightOptions) Complete(cmd *cobra.Command, args []string) error {
 	if asked := askedBy(cmd.Flags()); asked != "" {
 		return command.Usagef("-f says what is asked for, and so does --%s", asked)
 	}
-	m, err := o.read()
-	if err != nil {
+	m, err := o.read(cmd.Context())
+	var refused admission.Refused
+	switch {
+	case errors.As(err, &refused):
+		return command.Refusedf("an API server would refuse the Migration of file %s:\n%w", o.file, refused)
+	case err != nil:
 		return fmt.Errorf("reading the Migration of file %s: %w", o.file, err)
 	}
 	if m.Namespace == "" {
@@ -100,7 +104,7 @@ func askedBy(given *pflag.FlagSet) (name string) {
 	return name
 }
 
-func (o *preflightOptions) read() (*api.Migration, error) {
+func (o *preflightOptions) read(ctx context.Context) (*api.Migration, error) {
 	var data []byte
 	var err error
 	if o.file == "-" {
@@ -111,17 +115,10 @@ func (o *preflightOptions) read() (*api.Migration, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &api.Migration{}
-	if err := yaml.UnmarshalStrict(data, m); err != nil {
+	if data, err = yaml.YAMLToJSONStrict(data); err != nil {
 		return nil, err
 	}
-	if m.Kind != "Migration" || m.APIVersion != api.GroupVersion.String() {
-		return nil, fmt.Errorf("it has kind %q of %q, and not Migration of %s", m.Kind, m.APIVersion, api.GroupVersion)
-	}
-	if m.Spec.Source.Name == "" {
-		return nil, errors.New("spec.source.name is empty")
-	}
-	return m, nil
+	return admission.File(ctx, data)
 }
 
 // Validate refuses what cannot be meant.
@@ -142,15 +139,20 @@ func (o *preflightOptions) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if stands != preview.Beginning {
-		return command.Refusedf("the move of StatefulSet %s/%s has begun, and what comes before it is over: see %s status %s -n %s", o.namespace, o.set, o.Program, o.set, o.namespace)
+	switch stands {
+	case preview.Underway:
+		return command.Refusedf("the move of StatefulSet %s/%s has begun, and what comes before it is over: see %s", o.namespace, o.set, o.Again("status", o.set, o.namespace))
+	case preview.Over:
+		return command.Refusedf("the move of StatefulSet %s/%s is completed, and what comes before it is over; to begin another one, delete the record of it: kubectl delete configmap -n %s %s",
+			o.namespace, o.set, t.store.Namespace, t.store.ObjectName())
+	case preview.Beginning:
 	}
 	snapshot, err := t.observe(ctx, m)
 	if err != nil {
 		return err
 	}
 	snapshot.Record.Fence = nil // an epoch of an earlier move is no other process's
-	report := preflight.NewReport(plan.Preflight(snapshot))
+	report := preflight.NewReport(preview.Preflight(snapshot))
 	printer := preview.Printer{Out: o.Out, Paint: o.Paint()}
 	if err := terminal.Print(o.Out, o.output.Value, report, printer.Report); err != nil {
 		return err

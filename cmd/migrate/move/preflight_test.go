@@ -35,8 +35,10 @@ func TestPreflightOfAFile(t *testing.T) {
 		"a cluster is in a Secret":    {remote, nil, 2, "give --to-context or --to-kubeconfig"},
 		"a cluster is told":           {remote, []string{"--to-context", "west"}, 1, "cluster east cannot be read"},
 		"another kind":                {strings.Replace(manifest, "kind: Migration", "kind: Pod", 1), nil, 1, "not Migration of migration.sliceshift.io/v1alpha1"},
-		"a field that there is not":   {manifest + "  sauce: hot\n", nil, 1, `unknown field "sauce"`},
-		"no source":                   {strings.Replace(manifest, "{name: web}\n  dest", "{}\n  dest", 1), nil, 1, "spec.source.name is empty"},
+		"a field that there is not":   {manifest + "  sauce: hot\n", nil, 1, `unknown field "spec.sauce"`},
+		"a field twice":               {manifest + "  source: {name: db}\n", nil, 1, `"source" already set`},
+		"a word that there is not":    {manifest + "  mode: Go\n", nil, 3, `spec.mode: Unsupported value: "Go"`},
+		"no source":                   {strings.Replace(manifest, "{name: web}\n  dest", "{}\n  dest", 1), nil, 3, "spec.source.name: Required value"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "migration.yaml")

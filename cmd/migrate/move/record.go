@@ -228,7 +228,7 @@ func say(volumes []api.VolumeSpec, asked []api.VolumeSpec) {
 	for i := range volumes {
 		for _, with := range asked {
 			if with.ClaimTemplate == volumes[i].ClaimTemplate && with.Method == volumes[i].Method {
-				volumes[i].Empty, volumes[i].Copy = with.Empty, with.Copy
+				volumes[i].Empty, volumes[i].Copy, volumes[i].Snapshot = with.Empty, with.Copy, with.Snapshot
 			}
 		}
 	}

@@ -115,7 +115,7 @@ func (o *recoverOptions) run(ctx context.Context) error {
 	switch {
 	case len(d.Running) > 0:
 		return command.Refusedf("cluster %s answers, and pods of the application are there: it is not off; if it is to be given up all the same, "+
-			"delete StatefulSet %s there first; if it works: %s rollback %s", d.Destination.Cluster, d.Destination.StatefulSet, o.Program, o.name)
+			"delete StatefulSet %s there first; if it works: %s", d.Destination.Cluster, d.Destination.StatefulSet, o.Again("rollback", k.Name, k.Namespace))
 	case d.Stalled != nil && (o.dryRun || len(d.Steps) == 0):
 		return command.Refusedf("the recovery would stall: %s: %s", d.Stalled.Reason, d.Stalled.Message)
 	case o.dryRun:
@@ -135,7 +135,7 @@ func (o *recoverOptions) run(ctx context.Context) error {
 	if !o.wait {
 		return nil
 	}
-	waiting := &modeOptions{named: o.named, mode: api.ModeRecover, timeout: o.timeout}
+	waiting := &modeOptions{named: o.named, mode: api.ModeRecover}
 	return waiting.await(ctx, k)
 }
 

@@ -2,11 +2,13 @@ package move
 
 import (
 	"context"
+	"fmt"
 	"os"
 
 	"github.com/spf13/cobra"
 
 	"github.com/sliceshift/sliceshift/cmd/migrate/command"
+	"github.com/sliceshift/sliceshift/cmd/migrate/kept"
 	"github.com/sliceshift/sliceshift/cmd/migrate/move/status"
 	"github.com/sliceshift/sliceshift/cmd/migrate/terminal"
 	"github.com/sliceshift/sliceshift/migration/report"
@@ -22,7 +24,8 @@ type reportOptions struct {
 
 const reportHelp = `Tells what a migration has done, so far or until its end: when each ordinal moved, how
 many replicas were available, where it stood still and why, and who drove it. It is made
-of the status of a Migration or of the record of a run; only that is read.
+of the status of a Migration or of the record of a run. Besides that it is read which volumes
+ordinals have left behind in that cluster.
 
 With --log it also has each write, from the file that "run --log" has appended to. The
 status keeps the last 64 handoffs; of a longer move the log has the others.
@@ -61,6 +64,13 @@ func (o *reportOptions) Run(ctx context.Context) error {
 	}
 	at := report.Place{Cluster: k.connection.Name(), Record: k.where, Destination: status.DestinationOf(k.Migration)}
 	r := report.Of(k.Migration, at, o.Clock.Now()).WithLog(entries)
+	left, err := kept.Of(ctx, k.connection.Live(), k.Migration)
+	if err != nil {
+		fmt.Fprintf(o.ErrOut, "cluster %s: which volumes ordinals have left behind is not known: %v; the report leaves them out\n", k.connection.Name(), err)
+	}
+	for _, v := range left {
+		r.Kept = append(r.Kept, report.Kept{Volume: v.Name, Claim: v.Claim, Disk: string(v.Disk), Remove: v.Remove})
+	}
 	switch o.output.Value {
 	case "json":
 		return terminal.Encode(o.Out, "json", r)

@@ -14,6 +14,7 @@ import (
 	"github.com/sliceshift/sliceshift/cmd/migrate/move/progress"
 	"github.com/sliceshift/sliceshift/cmd/migrate/terminal"
 	"github.com/sliceshift/sliceshift/migration/plan"
+	"github.com/sliceshift/sliceshift/migration/planner"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
@@ -143,7 +144,7 @@ func (o *runOptions) preflight(ctx context.Context, t *task, m *api.Migration, n
 	if err != nil {
 		return err
 	}
-	findings := plan.Preflight(snapshot)
+	findings := preview.Preflight(snapshot)
 	if preview.Refusals(findings) > 0 && o.output.Value != "json" {
 		// What was found is the reason of the error, so it goes where errors go.
 		fmt.Fprint(o.ErrOut, preview.FindingsText(findings, terminal.Painter{On: o.Paint().On && o.Terminal()}))
@@ -158,7 +159,7 @@ func (o *runOptions) preflight(ctx context.Context, t *task, m *api.Migration, n
 		return command.Refusedf("the move of StatefulSet %s/%s is refused (%s); nothing has been changed", o.namespace, o.set, terminal.Count(refused, "error"))
 	}
 	text := fmt.Sprintf("moving StatefulSet %s/%s from cluster %s to %s", o.namespace, o.set, t.source.Name(), destinationName(t, m))
-	if first := plan.Plan(snapshot); first.Record != nil && first.Record.Baseline != nil {
+	if first := planner.Plan(snapshot); first.Record != nil && first.Record.Baseline != nil {
 		base := first.Record.Baseline
 		total := plan.Total(snapshot.Spec, base.Replicas-base.DestinationReplicas)
 		n.Expect(total, base.Replicas)
@@ -183,11 +184,11 @@ func (o *runOptions) goingOn(t *task, m *api.Migration, n *progress.Tracker) pro
 		o.namespace, o.set, t.source.Name(), destinationName(t, m), m.Status.Arrived(), m.Status.Total)}
 	switch m.Spec.Mode {
 	case api.ModePause:
-		text = append(text, fmt.Sprintf("its mode is Pause: it waits for %s resume %s", o.Program, o.set))
+		text = append(text, "its mode is Pause: it waits for: "+o.Again("resume", o.set, o.namespace))
 	case api.ModeRollback:
-		text = append(text, fmt.Sprintf("its mode is Rollback: every ordinal goes back to the source; to turn round: %s resume %s", o.Program, o.set))
+		text = append(text, "its mode is Rollback: every ordinal goes back to the source; to turn round: "+o.Again("resume", o.set, o.namespace))
 	case api.ModeRecover:
-		text = append(text, fmt.Sprintf("its mode is Recover: every ordinal goes back to the source, and the destination is not asked; better: %s recover %s", o.Program, o.set))
+		text = append(text, "its mode is Recover: every ordinal goes back to the source, and the destination is not asked; better: "+o.Again("recover", o.set, o.namespace))
 	case api.ModeRun:
 	}
 	return n.Event(o.Clock.Now(), progress.Started, strings.Join(text, "\n"))

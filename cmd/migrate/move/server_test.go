@@ -151,7 +151,7 @@ func controllers(ctx context.Context, s *apitest.Server) {
 // serveRecord serves as much as the commands need that steer a run, and its record.
 func serveRecord(t *testing.T, m *api.Migration) *apitest.Server {
 	t.Helper()
-	served := map[schema.GroupVersion]map[string]string{corev1.SchemeGroupVersion: {"configmaps": "ConfigMap", "namespaces": "Namespace"}}
+	served := map[schema.GroupVersion]map[string]string{corev1.SchemeGroupVersion: {"configmaps": "ConfigMap", "namespaces": "Namespace", "persistentvolumes": "PersistentVolume"}}
 	return apitest.Serve(t, served, recorded(t, m), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "kube-system", UID: "cluster-1"}})
 }
 

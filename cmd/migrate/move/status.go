@@ -3,12 +3,15 @@ package move
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/sliceshift/sliceshift/cmd/migrate/command"
+	"github.com/sliceshift/sliceshift/cmd/migrate/kept"
 	"github.com/sliceshift/sliceshift/cmd/migrate/move/status"
 	"github.com/sliceshift/sliceshift/cmd/migrate/terminal"
+	"github.com/sliceshift/sliceshift/internal/records"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
@@ -58,7 +61,7 @@ func (o *statusOptions) Run(ctx context.Context) error {
 		return o.follow(ctx, k)
 	}
 	text := func(*api.Migration) error {
-		_, err := fmt.Fprint(o.Out, o.page(0, k))
+		_, err := fmt.Fprint(o.Out, o.page(0, k), strings.Join(k.kept(ctx, o.Program), ""))
 		return err
 	}
 	if err := terminal.Print(o.Out, o.output.Value, exported(k.Migration), text); err != nil {
@@ -78,6 +81,31 @@ func (o *statusOptions) page(width int, k *storedMigration) string {
 	}
 	return g.Show(k.Migration, k.connection.Name(), record)
 }
+
+// kept says, of a migration that is completed, what ordinals have left behind in the cluster that keeps it, and how to see
+// what they have left in the other one.
+func (k *storedMigration) kept(ctx context.Context, program string) []string {
+	if records.Completed(k.Migration) == "" {
+		return nil
+	}
+	cluster := k.connection.Name()
+	all, err := kept.Of(ctx, k.connection.Live(), k.Migration)
+	if err != nil {
+		return []string{fmt.Sprintf("Kept         not known, cluster %s: %v; with the right to list persistentvolumes: %s kept\n", cluster, err, program)}
+	}
+	lines := kept.Lines(cluster, all)
+	if len(lines) == 0 {
+		lines = []string{"no volume in cluster " + cluster}
+	}
+	lines = append(lines, fmt.Sprintf("what was left in the destination's cluster is shown there: %s kept --context DESTINATION", program))
+	for i, line := range lines {
+		lines[i] = terminal.Pad(map[bool]string{true: "Kept"}[i == 0], keptWidth) + line + "\n"
+	}
+	return lines
+}
+
+// keptWidth is where the values of the status begin.
+const keptWidth = 13
 
 // exported is the migration as kubectl would print it.
 func exported(m *api.Migration) *api.Migration {

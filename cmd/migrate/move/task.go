@@ -2,6 +2,7 @@ package move
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -10,6 +11,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/sliceshift/sliceshift/cmd/migrate/command"
+	"github.com/sliceshift/sliceshift/cmd/migrate/move/admission"
 	"github.com/sliceshift/sliceshift/cmd/migrate/move/flags"
 	"github.com/sliceshift/sliceshift/cmd/migrate/move/look"
 	"github.com/sliceshift/sliceshift/cmd/migrate/move/preview"
@@ -48,8 +50,20 @@ func (o *moveOptions) Complete(cmd *cobra.Command, args []string) (err error) {
 	if err != nil {
 		return err
 	}
+	if err := admitted(cmd.Context(), spec); err != nil {
+		return err
+	}
 	o.requested = &api.Migration{ObjectMeta: metav1.ObjectMeta{Namespace: o.namespace, Name: o.set}, Spec: spec}
 	return nil
+}
+
+// admitted refuses what no Migration can say: the files and the recipe that flags name may say anything.
+func admitted(ctx context.Context, spec api.MigrationSpec) error {
+	err := admission.Spec(ctx, spec)
+	if refused, is := errors.AsType[admission.Refused](err); is {
+		return command.Usagef("no Migration can be asked for this:\n%w", refused)
+	}
+	return err
 }
 
 // Validate refuses what cannot be meant.
@@ -118,7 +132,10 @@ func (o *moveOptions) open(ctx context.Context, wrap func(*rest.Config)) (*task,
 
 func (t *task) load(ctx context.Context) error {
 	recorded, err := t.store.Load(ctx)
+	var malformed *records.NotAMigrationError
 	switch {
+	case errors.As(err, &malformed):
+		return distrust(t.store, t.source.Name(), malformed.Cause.Error())
 	case apierrors.IsNotFound(err):
 		return nil
 	case apierrors.IsForbidden(err):

@@ -7,6 +7,7 @@ import (
 	"github.com/sliceshift/sliceshift/cmd/migrate/command"
 	"github.com/sliceshift/sliceshift/internal/records"
 	"github.com/sliceshift/sliceshift/migration/plan"
+	"github.com/sliceshift/sliceshift/migration/planner"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
@@ -17,7 +18,7 @@ func verify(store records.ConfigMap, m *api.Migration, s plan.Snapshot) error {
 	if err := verifySource(store, m); err != nil {
 		return err
 	}
-	if why := plan.Unbelievable(s); why != "" {
+	if why := planner.Unbelievable(s); why != "" {
 		return distrust(store, s.Source.Cluster, why)
 	}
 	return nil

@@ -49,6 +49,20 @@ func Duration(d time.Duration) string {
 	}
 }
 
+// Size is a number of bytes, in the units of quantities: 512 B, 1.5 KiB, 8.0 MiB.
+func Size(bytes int64) string {
+	const unit = 1024
+	if bytes < unit {
+		return fmt.Sprintf("%d B", bytes)
+	}
+	value, prefix := float64(bytes)/unit, 0
+	for value >= unit && prefix < len("KMGTPE")-1 {
+		value /= unit
+		prefix++
+	}
+	return fmt.Sprintf("%.1f %ciB", value, "KMGTPE"[prefix])
+}
+
 // Coarse is a duration for something that is looked at while it grows.
 func Coarse(d time.Duration) string {
 	if d < time.Minute {

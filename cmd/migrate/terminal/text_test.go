@@ -23,6 +23,16 @@ func TestDuration(t *testing.T) {
 	}
 }
 
+func TestSize(t *testing.T) {
+	for bytes, want := range map[int64]string{
+		0: "0 B", 1023: "1023 B", 1024: "1.0 KiB", 1536: "1.5 KiB", 8 << 20: "8.0 MiB", 3 << 30: "3.0 GiB", 1 << 40: "1.0 TiB", 1<<63 - 1: "8.0 EiB",
+	} {
+		if got := Size(bytes); got != want {
+			t.Errorf("size(%d) = %q, want %q", bytes, got, want)
+		}
+	}
+}
+
 func TestClip(t *testing.T) {
 	for text, want := range map[string]string{
 		"short": "short", "exactly-ten": "exactly...", "0123456789": "0123456789", "ünïcödé-ünïcödé": "ünïcödé...",

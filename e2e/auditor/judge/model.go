@@ -144,7 +144,8 @@ type VolumeState struct {
 	ClaimUID                  types.UID
 	// Many is true when machines may have it mounted together.
 	Many bool
-	// Folder is where its content is on this machine; empty: it is not.
+	// Folder is where its content is on this machine, or the handle by which a CSI driver knows it; empty: it is
+	// not here.
 	Folder string
 }
 

@@ -104,6 +104,8 @@ func Volume(pv *corev1.PersistentVolume) judge.VolumeState {
 		state.Folder = pv.Spec.HostPath.Path
 	case pv.Spec.Local != nil:
 		state.Folder = pv.Spec.Local.Path
+	case pv.Spec.CSI != nil:
+		state.Folder = pv.Spec.CSI.VolumeHandle
 	}
 	if ref := pv.Spec.ClaimRef; ref != nil {
 		state.ClaimNamespace, state.ClaimName, state.ClaimUID = ref.Namespace, ref.Name, ref.UID

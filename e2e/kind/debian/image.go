@@ -37,9 +37,6 @@ func Image(ctx context.Context, progress io.Writer, image string, packages ...st
 
 // fetch gets the packages and what they need.
 func fetch(ctx context.Context, progress io.Writer, image, fingerprint string, packages []string) error {
-	if err := docker.Install(ctx, progress, "debootstrap", "debootstrap"); err != nil {
-		return err
-	}
 	dir, err := os.MkdirTemp("", "sliceshift-debian-")
 	if err != nil {
 		return err
@@ -47,17 +44,8 @@ func fetch(ctx context.Context, progress io.Writer, image, fingerprint string, p
 	defer os.RemoveAll(dir)
 	root := filepath.Join(dir, "root")
 	fmt.Fprintf(progress, "fetching %s and what they need\n", strings.Join(packages, ", "))
-	args := []string{"--variant=minbase", "--include=" + strings.Join(packages, ","), release, root}
-	if mirror := os.Getenv("DEBIAN_MIRROR"); mirror != "" {
-		args = append(args, mirror)
-	}
-	if _, err := (program.In{}).Output(ctx, "debootstrap", args...); err != nil {
-		return fmt.Errorf("debootstrap (it must run as root; DEBIAN_MIRROR names another mirror): %w", err)
-	}
-	for _, unused := range []string{"var/cache/apt", "var/lib/apt/lists", "usr/share/doc", "usr/share/man", "usr/share/locale"} {
-		if err := os.RemoveAll(filepath.Join(root, unused)); err != nil {
-			return err
-		}
+	if err := Bootstrap(ctx, progress, release, root, packages...); err != nil {
+		return err
 	}
 	return load(ctx, dir, root, image, "LABEL "+fingerprintLabel+"="+fingerprint)
 }

@@ -7,6 +7,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+
+	"github.com/sliceshift/sliceshift/internal/program"
 )
 
 // binary is the name under which the program that plays every part is installed.
@@ -40,7 +42,7 @@ func goBuild(ctx context.Context, dir, target string, args ...string) error {
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off")
 	if output, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("go build in %s: %w: %s", dir, err, lastLines(output))
+		return fmt.Errorf("go build in %s: %w: %s", dir, err, program.Tail(string(output)))
 	}
 	return nil
 }

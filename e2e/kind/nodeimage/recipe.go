@@ -51,14 +51,17 @@ func newRecipe(ctx context.Context, kindDir string) (recipe, error) {
 	return r, nil
 }
 
-// fingerprint hashes the sources of this package and of the control plane, the versions
-// of Go and of kind.
+// fingerprint hashes the sources of this package, of the Debian below it and of the control plane, the versions of Go and
+// of kind.
 func (r recipe) fingerprint() (string, error) {
 	return r.hash(
 		filepath.Join(r.sourceDir, "*"), filepath.Join(r.sourceDir, "pause", "*"),
-		filepath.Join(r.controlDir, "go.*"), filepath.Join(r.controlDir, "*.go"),
+		filepath.Join(r.controlDir, "go.*"), filepath.Join(r.controlDir, "*.go"), r.bootstrap(),
 	)
 }
+
+// bootstrap is the source that makes a Debian of packages.
+func (r recipe) bootstrap() string { return filepath.Join(r.sourceDir, "..", "debian", "bootstrap.go") }
 
 // hash is a digest of the names and contents of the files of these patterns.
 func (r recipe) hash(patterns ...string) (string, error) {

@@ -43,6 +43,7 @@ func MoverIn(ctx context.Context, at *kind.Cluster, namespace string) error {
 const (
 	AsksPods = moverRoles + "-gates"
 	RunsJobs = moverRoles + "-jobs"
+	RunsPods = moverRoles + "-pods"
 )
 
 // MoverMay gives the account of a namespace another role there.

@@ -1,6 +1,7 @@
 package suite
 
 import (
+	"cmp"
 	"fmt"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -34,6 +35,10 @@ type app struct {
 	needs bool
 	// reasonGrace is how long such a set keeps a pod that knows why it goes, in seconds.
 	reasonGrace int32
+	// disks is the StorageClass of its volumes, which a CSI driver makes; empty: they are in the shared folder.
+	disks string
+	// tick is how often each replica writes, other than every second.
+	tick string
 }
 
 const name = "web"
@@ -85,13 +90,15 @@ func (a app) statefulSet() *appsv1.StatefulSet {
 	return &appsv1.StatefulSet{ObjectMeta: a.object(), Spec: appsv1.StatefulSetSpec{
 		PodManagementPolicy: policy,
 		Replicas:            &a.replicas, ServiceName: name, Selector: &metav1.LabelSelector{MatchLabels: labels}, Template: template,
-		VolumeClaimTemplates: []corev1.PersistentVolumeClaim{{
-			ObjectMeta: metav1.ObjectMeta{Name: "data"},
-			Spec: corev1.PersistentVolumeClaimSpec{
-				AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}, StorageClassName: new(kind.StorageClass),
-				Resources: corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}},
-			},
-		}},
+		VolumeClaimTemplates: []corev1.PersistentVolumeClaim{a.claim(metav1.ObjectMeta{Name: "data"})},
+	}}
+}
+
+// claim is one for the data of a replica.
+func (a app) claim(meta metav1.ObjectMeta) corev1.PersistentVolumeClaim {
+	return corev1.PersistentVolumeClaim{ObjectMeta: meta, Spec: corev1.PersistentVolumeClaimSpec{
+		AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}, StorageClassName: new(cmp.Or(a.disks, kind.StorageClass)),
+		Resources: corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}},
 	}}
 }
 
@@ -101,8 +108,12 @@ const trouble = "trouble"
 
 func (a app) template() corev1.PodTemplateSpec {
 	container := replica.Container(image, replica.PodName, "/data")
-	container.Env = append(container.Env, corev1.EnvVar{Name: "LINGER", Value: a.linger}, fromTrouble("CRASH"), fromTrouble("START_DELAY"))
+	container.Env = append(container.Env, corev1.EnvVar{Name: "LINGER", Value: a.linger}, corev1.EnvVar{Name: "TICK", Value: a.tick},
+		fromTrouble("CRASH"), fromTrouble("START_DELAY"))
 	container.VolumeMounts = []corev1.VolumeMount{{Name: "data", MountPath: "/data"}, {Name: "podinfo", MountPath: "/podinfo"}}
+	if a.disks != "" {
+		container.VolumeMounts[0].SubPathExpr = "$(OWNER)" // a disk has a folder for the journal: see seeder
+	}
 	if a.liveness {
 		container.LivenessProbe = &corev1.Probe{
 			ProbeHandler:  corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{Path: "/livez", Port: intstr.FromInt32(replica.Port)}},
@@ -133,4 +144,22 @@ func fromTrouble(variable string) corev1.EnvVar {
 }
 
 // seeder makes the volumes with an empty journal each.
-func (a app) seeder() *corev1.Pod { return replica.Seeder(image, a.namespace, a.pods()...) }
+func (a app) seeder() *corev1.Pod {
+	if a.disks == "" {
+		return replica.Seeder(image, a.namespace, a.pods()...)
+	}
+	var folders []string
+	for _, pod := range a.pods() {
+		folders = append(folders, pod+"/"+pod)
+	}
+	seeder := replica.Seeder(image, a.namespace, folders...)
+	container := &seeder.Spec.Containers[0]
+	seeder.Spec.Volumes, container.VolumeMounts = nil, nil
+	for _, pod := range a.pods() {
+		seeder.Spec.Volumes = append(seeder.Spec.Volumes, corev1.Volume{Name: pod, VolumeSource: corev1.VolumeSource{
+			PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "data-" + pod},
+		}})
+		container.VolumeMounts = append(container.VolumeMounts, corev1.VolumeMount{Name: pod, MountPath: "/volumes/" + pod})
+	}
+	return seeder
+}

@@ -27,7 +27,8 @@ func TestManager(t *testing.T) {
 			v.grant()
 			v.watch()
 			v.must(v.reachFrom(at))
-			v.completes(at)
+			v.starts(at)
+			v.completes()
 			v.audit(v.expectMoved(), "by the manager's pod in "+at.Name)
 		})
 	}
@@ -63,19 +64,31 @@ func (v *move) reachFrom(at *kind.Cluster) error {
 	return err
 }
 
-// completes creates the Migration and waits until it is completed.
-func (v *move) completes(at *kind.Cluster) {
+// starts creates the Migration.
+func (v *move) starts(at *kind.Cluster) {
 	v.t.Helper()
 	c, err := setup.Client(at)
 	v.must(err)
 	v.must(c.Create(v.ctx, v.m))
-	err = pollUntil(v.ctx, func(ctx context.Context) (bool, error) {
-		if err := c.Get(ctx, client.ObjectKeyFromObject(v.m), v.m); err != nil {
+	v.at = c
+}
+
+// completes waits until the Migration is completed.
+func (v *move) completes() {
+	v.t.Helper()
+	v.awaitMigration("it is completed", func() bool { return meta.IsStatusConditionTrue(v.m.Status.Conditions, api.ConditionCompleted) })
+}
+
+// awaitMigration reads the Migration until a condition holds of it.
+func (v *move) awaitMigration(what string, holds func() bool) {
+	v.t.Helper()
+	err := pollUntil(v.ctx, func(ctx context.Context) (bool, error) {
+		if err := v.at.Get(ctx, client.ObjectKeyFromObject(v.m), v.m); err != nil {
 			return false, err
 		}
-		return meta.IsStatusConditionTrue(v.m.Status.Conditions, api.ConditionCompleted), nil
+		return holds(), nil
 	})
 	if err != nil {
-		v.t.Fatalf("the Migration is not completed: %v: %+v", err, v.m.Status.Conditions)
+		v.t.Fatalf("of the Migration it does not come to be that %s: %v: %+v", what, err, v.m.Status.Conditions)
 	}
 }

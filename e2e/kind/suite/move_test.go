@@ -7,6 +7,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/rand"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sliceshift/sliceshift/e2e/auditor"
 	"github.com/sliceshift/sliceshift/e2e/fixture"
@@ -35,6 +36,8 @@ type move struct {
 	app     app
 	m       *api.Migration
 	auditor *auditor.Auditor
+	// at is the cluster that the Migration is in, once a manager acts upon it.
+	at client.Client
 }
 
 // deploy starts the application in east.
@@ -65,13 +68,11 @@ func (v *move) create() error {
 	if err := setup.Namespace(v.ctx, pair.East, a.namespace); err != nil {
 		return err
 	}
-	if err := replica.Seed(v.ctx, client, a.seeder()); err != nil {
+	if err := v.createVolumes(); err != nil {
 		return err
 	}
-	for _, pod := range a.pods() {
-		if _, err := client.CoreV1().PersistentVolumes().Create(v.ctx, a.volume(pod), metav1.CreateOptions{}); err != nil {
-			return err
-		}
+	if err := replica.Seed(v.ctx, client, a.seeder()); err != nil {
+		return err
 	}
 	if _, err := client.CoreV1().Services(a.namespace).Create(v.ctx, a.service(), metav1.CreateOptions{}); err != nil {
 		return err
@@ -91,12 +92,36 @@ func (v *move) create() error {
 	return v.awaitReady(pair.East)
 }
 
+// createVolumes makes the volumes in the shared folder, or claims that have a driver make disks.
+func (v *move) createVolumes() error {
+	core := pair.East.Client.CoreV1()
+	for _, pod := range v.app.pods() {
+		var err error
+		if v.app.disks == "" {
+			_, err = core.PersistentVolumes().Create(v.ctx, v.app.volume(pod), metav1.CreateOptions{})
+		} else {
+			claim := v.app.claim(metav1.ObjectMeta{Name: "data-" + pod, Labels: labels})
+			_, err = core.PersistentVolumeClaims(v.app.namespace).Create(v.ctx, &claim, metav1.CreateOptions{})
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func (v *move) awaitReady(c *kind.Cluster) error {
 	return fixture.App{Namespace: v.app.namespace, Name: name}.AwaitReady(v.ctx, c.Client)
 }
 
-// watch starts the auditor.
-func (v *move) watch() {
+// watch starts the auditor. own are the claim templates of which each side has volumes of its own.
+func (v *move) watch(own ...string) {
+	v.t.Helper()
+	v.watchWith(auditor.Options{OwnVolumes: own})
+}
+
+// watchWith starts the auditor, with what it is told of volumes.
+func (v *move) watchWith(o auditor.Options) {
 	v.t.Helper()
 	side := func(c *kind.Cluster) auditor.Side {
 		side := auditor.Side{Name: c.Name, Config: c.Config, Namespace: v.app.namespace, Set: name}
@@ -105,7 +130,8 @@ func (v *move) watch() {
 		}
 		return side
 	}
-	watching, err := auditor.Start(v.ctx, auditor.Options{Source: side(pair.East), Destination: side(pair.West), Budget: 1})
+	o.Source, o.Destination, o.Budget = side(pair.East), side(pair.West), 1
+	watching, err := auditor.Start(v.ctx, o)
 	v.must(err)
 	v.auditor = watching
 }
@@ -145,11 +171,13 @@ func (v *move) drive(mover *fixture.Mover, reports ...harness.Report) {
 	harness.Drive(v.ctx, v.t, mover, reports...)
 }
 
-// clear removes what the test made, unless it failed.
+// clear removes what the test made, unless it failed. Of disks it does so in any case: their driver ends with the test.
 func (v *move) clear() {
 	if v.t.Failed() {
 		v.t.Log(pair.Keep(v.t.Name(), v.app.namespace))
-		return
+		if v.app.disks == "" {
+			return
+		}
 	}
 	var volumes []string
 	for _, pod := range v.app.pods() {

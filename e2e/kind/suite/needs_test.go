@@ -101,12 +101,10 @@ func TestNeedsComeAlong(t *testing.T) {
 		if _, err := pair.West.Client.CoreV1().Namespaces().Get(v.ctx, v.app.namespace, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 			t.Fatalf("west is not empty: %v", err)
 		}
-		command := filepath.Join(t.TempDir(), "migrate")
-		_, err := (program.In{}).Output(v.ctx, "go", "build", "-o", command, "github.com/sliceshift/sliceshift/cmd/migrate")
-		v.must(err)
+		migrate := command(t)
 		v.watch()
 		stop := v.askAllTheTime()
-		out, err := exec.CommandContext(v.ctx, command, "run", name, "-n", v.app.namespace, "--kubeconfig", pair.East.Kubeconfig,
+		out, err := exec.CommandContext(v.ctx, migrate, "run", name, "-n", v.app.namespace, "--kubeconfig", pair.East.Kubeconfig,
 			"--to-kubeconfig", pair.West.Kubeconfig, "--create-namespace", "--copy-dependencies", "--shared", "data").CombinedOutput()
 		answered := stop()
 		if err != nil {
@@ -120,6 +118,16 @@ func TestNeedsComeAlong(t *testing.T) {
 		}
 		v.audit(v.expectMoved(), fmt.Sprintf("%d kinds came along; %s", kinds, answered))
 	})
+}
+
+// command builds kubectl-migrate.
+func command(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "migrate")
+	if _, err := (program.In{}).Output(t.Context(), "go", "build", "-o", path, "github.com/sliceshift/sliceshift/cmd/migrate"); err != nil {
+		t.Fatal(err)
+	}
+	return path
 }
 
 // carried are the kinds that come along with any move.

@@ -2,7 +2,7 @@
 // second to the journal on its volume, and will not start on a volume that is not its own,
 // that is not whole, or that another process writes to.
 //
-//	workload run [DIR...]        write in each, and answer on port 8080 (OWNER, POD_UID, NODE_NAME)
+//	workload run [DIR...]        write in each, and answer on port 8080, or at ADDRESS (OWNER, POD_UID, NODE_NAME)
 //	workload seed DIR FOLDER...  make each folder, with a new journal of whom it is called after
 //	workload drain DURATION      be the preStop hook: ask the one that runs to drain for so long
 //	workload get DURATION URL    print what is there, and try for so long

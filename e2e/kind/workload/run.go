@@ -81,9 +81,13 @@ func hoard(ctx context.Context) error {
 	return fmt.Errorf("ended with %d MiB: %w", len(all), ctx.Err())
 }
 
-// write appends a line a second.
+// write appends a line a second, or as often as TICK says.
 func (r *replica) write(ctx context.Context, failed <-chan error) error {
-	tick := time.NewTicker(time.Second)
+	often, err := time.ParseDuration(or(os.Getenv("TICK"), "1s"))
+	if err != nil || often <= 0 {
+		return fmt.Errorf("TICK must be a duration above 0: %q", os.Getenv("TICK"))
+	}
+	tick := time.NewTicker(often)
 	defer tick.Stop()
 	var end <-chan time.Time
 	asked := ctx.Done()

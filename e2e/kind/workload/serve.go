@@ -46,7 +46,7 @@ func (r *replica) serve(dirs []string) error {
 	})
 	mux.HandleFunc("POST /well", func(w http.ResponseWriter, _ *http.Request) { answer(w, os.Remove(sick)) })
 	mux.HandleFunc("POST /exit", func(http.ResponseWriter, *http.Request) { os.Exit(1) })
-	server := &http.Server{Addr: address, Handler: mux, ReadHeaderTimeout: time.Minute}
+	server := &http.Server{Addr: or(os.Getenv("ADDRESS"), address), Handler: mux, ReadHeaderTimeout: time.Minute}
 	return server.ListenAndServe()
 }
 

@@ -55,15 +55,16 @@ type queueKey struct {
 // queue is there while a list is under way; next is the one after it.
 type queue struct{ next *batch }
 
-// After a list there is none for restFactor times as long as it took, and no longer than longestRest: in a large
-// namespace, or while the API server has much to do, more are given the same one. A list of a few pods takes a
-// few milliseconds, and nobody feels the rest after it.
+// After a list there is none for restPerPod for each pod that it has shown, and no longer than longestRest: with a
+// thousand pods in a namespace the lists would take the API servers more than the writes do. How long a list took
+// says nothing of what it costs: one that must be exact waits until the watch cache has heard of what was written
+// last, up to 100 ms (k8s.io/apiserver, storage/cacher: progressRequestPeriod), and nobody works meanwhile.
 const (
-	restFactor  = 6
+	restPerPod  = 500 * time.Microsecond
 	longestRest = 500 * time.Millisecond
 )
 
-func restAfter(took time.Duration) time.Duration { return min(restFactor*took, longestRest) }
+func restAfter(pods int) time.Duration { return min(time.Duration(pods)*restPerPod, longestRest) }
 
 // batch is a list with all who wait for it.
 type batch struct {
@@ -189,9 +190,8 @@ func (l *Batches) leave(b *batch) {
 // run reads one list after the other, until nobody waits.
 func (l *Batches) run(b *batch) {
 	for ; b != nil; b = l.following(b.key) {
-		began := time.Now()
 		b.run()
-		<-time.After(restAfter(time.Since(began)))
+		<-time.After(restAfter(len(b.list.Items)))
 	}
 }
 

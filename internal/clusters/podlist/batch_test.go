@@ -23,6 +23,7 @@ type slowLister struct {
 	client.Client
 	began time.Time
 	takes time.Duration
+	pods  int // besides the first
 	err   error
 
 	mu            sync.Mutex
@@ -51,7 +52,9 @@ func (s *slowLister) List(ctx context.Context, list client.ObjectList, opts ...c
 	}
 	pods := list.(*corev1.PodList)
 	pods.ResourceVersion = strconv.FormatInt(shows, 10)
-	pods.Items = []corev1.Pod{{ObjectMeta: metav1.ObjectMeta{Namespace: asked.Namespace, Name: "web-0"}}}
+	for i := range s.pods + 1 {
+		pods.Items = append(pods.Items, corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: asked.Namespace, Name: "web-" + strconv.Itoa(i)}})
+	}
 	return nil
 }
 
@@ -153,7 +156,7 @@ func (a asking) check(server *slowLister, pods Shared) string {
 		return ""
 	case shows < needs:
 		return fmt.Sprintf("shows %d, not what was written until %d", shows, needs)
-	case took > 2*server.takes+restAfter(server.takes):
+	case took > 2*server.takes+restAfter(1):
 		return fmt.Sprintf("took %v, and a list takes %v", took, server.takes)
 	case len(list.Items) != 1 || list.Items[0].Namespace != "shop":
 		return fmt.Sprintf("shows %v", list.Items)
@@ -187,20 +190,20 @@ func TestBatchOfMany(t *testing.T) {
 	})
 }
 
-// TestRest: who asks for lists one after the other gets no more of them than a part of the time, and nobody waits
-// for long.
+// TestRest: who asks for lists of many pods one after the other gets no more of them than a part of the time, and
+// nobody waits for long. A list of few pods is followed by the next one, however long it has waited for its answer.
 func TestRest(t *testing.T) {
-	for took, want := range map[time.Duration]time.Duration{3 * time.Millisecond: 18 * time.Millisecond, 80 * time.Millisecond: 480 * time.Millisecond, time.Second: longestRest} {
+	for pods, want := range map[int]time.Duration{1: restPerPod, 20: 10 * time.Millisecond, 600: 300 * time.Millisecond, 5000: longestRest} {
 		synctest.Test(t, func(t *testing.T) {
-			server := &slowLister{began: time.Now(), takes: took}
-			pods := Shared{server, server, NewBatches(free)}
+			server := &slowLister{began: time.Now(), takes: 80 * time.Millisecond, pods: pods - 1}
+			listed := Shared{server, server, NewBatches(free)}
 			for range 3 {
-				if err := pods.List(t.Context(), &corev1.PodList{}, client.InNamespace("shop")); err != nil {
+				if err := listed.List(t.Context(), &corev1.PodList{}, client.InNamespace("shop")); err != nil {
 					t.Error(err)
 				}
 			}
-			if passed := time.Since(server.began); passed != 3*took+2*want {
-				t.Errorf("three lists of %v took %v", took, passed)
+			if passed := time.Since(server.began); passed != 3*server.takes+2*want {
+				t.Errorf("three lists of %d pods took %v", pods, passed)
 			}
 			rested()
 		})

@@ -38,6 +38,10 @@ type Scenario struct {
 	Copies int
 	// Method is how all volumes move, with a person's word for it; empty: the API's default.
 	Method api.VolumeMethod
+	// Prefetch is how many ordinals are copied before it is their turn.
+	Prefetch int32
+	// Limit is for how long an ordinal may be copied while it is down; 0: for as long as it takes.
+	Limit time.Duration
 	// OwnNames is true when the user has made Services for the pods of the source.
 	OwnNames bool
 }
@@ -65,7 +69,7 @@ func (c Scenario) Build() plan.Snapshot {
 			Service: plan.Dependent{Needed: c.Service, Found: c.Service, Name: "web"},
 		},
 	}
-	s.Destination = c.destination(s.Source)
+	s.Destination, s.Spec.Prefetch = c.destination(s.Source), c.Prefetch
 	if c.Copies > 0 {
 		s.Spec.Dependencies.Copy, s.Spec.Dependencies.Delete, s.Dependencies.Read = true, true, true
 	}
@@ -141,7 +145,7 @@ func (c Scenario) boundVolume(s plan.Snapshot, ordinal int32, template string) p
 	v := plan.OrdinalVolume{Ordinal: ordinal, Template: template, Method: c.Method}
 	v.Word = volumes.Word{FillsFromPeers: true, FilledShown: true, ReturnsToKept: true}
 	if c.Method == api.MethodCopy {
-		v.Copy = &volumes.Copying{Asked: volumes.CopyAsked{Image: "mover"}}
+		v.Copy = &volumes.Copying{Asked: volumes.CopyAsked{Image: "mover", Prefetch: c.Prefetch, Limit: c.Limit}}
 	}
 	v.Source.Ref = volumes.Ref{Namespace: s.Source.Namespace, Name: claim}
 	v.Destination.Ref = volumes.Ref{Namespace: s.Destination.Namespace, Name: fmt.Sprintf("%s-%s-%d", template, s.Destination.Set.Name, ordinal)}
@@ -149,6 +153,11 @@ func (c Scenario) boundVolume(s plan.Snapshot, ordinal int32, template string) p
 	v.Source.Volume = volumes.Volume{
 		Found: true, Name: name, UID: types.UID(name), ResourceVersion: "1", Policy: policy, Phase: corev1.VolumeBound,
 		ClaimRef: volumes.Ref{Namespace: s.Source.Namespace, Name: claim, UID: v.Source.Claim.UID}, Handle: "disk-" + claim,
+	}
+	if c.Method == api.MethodSnapshot {
+		able := volumes.SnapshotSide{Asked: true, Served: true, Class: "snapshots"}
+		v.Copy = &volumes.Copying{Snapshot: volumes.Snapshotting{Giver: able, Taker: able}}
+		v.Source.Volume.Handle = "csi.example/" + claim
 	}
 	if s.Spec.SameCluster && !v.Separate() {
 		v.Destination.Volume = v.Source.Volume

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -25,7 +26,10 @@ type Mover struct {
 	Owner         types.UID
 	Fence         string
 	Attempt, Pass int32
-	Claim         string
+	// Warm: it was made for a pass while the application runs. Made is when.
+	Warm  bool
+	Made  time.Time
+	Claim string
 	// Node is where it runs, and IP its own address; empty: not yet.
 	Node, IP string
 	// Key is the fingerprint of the key that it has made; empty: it has not said so yet.
@@ -38,6 +42,8 @@ type Mover struct {
 	Result *report.Result
 	// Trouble is why it does not start, or how it has ended without a result, as the cluster says it.
 	Trouble string
+	// Broken is true where that is not its volume: a container cannot be made, for want of its image, say.
+	Broken bool
 }
 
 // Done says whether it ended well: a receiver that is Equal or Copied, a sender that has Served.
@@ -54,6 +60,7 @@ func Observe(pod *corev1.Pod) Mover {
 		Found: true, Terminating: pod.DeletionTimestamp != nil, UID: pod.UID, ResourceVersion: pod.ResourceVersion,
 		Role: Role(pod.Labels[RoleLabelKey]), Owner: types.UID(pod.Annotations[api.OwnerAnnotationKey]), Fence: pod.Annotations[api.FenceAnnotationKey],
 		Attempt: number(pod.Annotations[AttemptAnnotationKey]), Pass: number(pod.Annotations[PassAnnotationKey]),
+		Warm: pod.Annotations[WarmAnnotationKey] != "", Made: pod.CreationTimestamp.Time,
 		Claim: claimOf(pod), Node: pod.Spec.NodeName, IP: pod.Status.PodIP, Peer: pod.Annotations[PeerAnnotationKey],
 		Ended: pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed,
 	}
@@ -61,7 +68,7 @@ func Observe(pod *corev1.Pod) Mover {
 	if ended := key.State.Terminated; ended != nil && ended.ExitCode == 0 {
 		m.Key = fingerprint(ended.Message)
 		if m.Key == "" {
-			m.Trouble = fmt.Sprintf("its container %s says no fingerprint, but %q: does its image hold the mover of this version?", KeyContainer, cut(ended.Message))
+			m.Broken, m.Trouble = true, fmt.Sprintf("its container %s says no fingerprint, but %q: does its image hold the mover of this version?", KeyContainer, cut(ended.Message))
 		}
 	}
 	if ended := mover.State.Terminated; ended != nil {
@@ -72,6 +79,7 @@ func Observe(pod *corev1.Pod) Mover {
 	if m.Trouble == "" {
 		m.Trouble = trouble(pod, key, mover)
 	}
+	m.Broken = m.Broken || held(key) || held(mover)
 	return m
 }
 
@@ -149,6 +157,12 @@ func cut(text string) string {
 // starting are the reasons for which a container waits and nothing is wrong.
 var starting = map[string]bool{"": true, "ContainerCreating": true, "PodInitializing": true}
 
+// held says whether a container waits for what does not come with time alone.
+func held(container corev1.ContainerStatus) bool {
+	waiting := container.State.Waiting
+	return waiting != nil && !starting[waiting.Reason]
+}
+
 // trouble is why a mover does not get on that has no result yet.
 func trouble(pod *corev1.Pod, key, mover corev1.ContainerStatus) string {
 	if ended := key.State.Terminated; ended != nil && ended.ExitCode != 0 {
@@ -158,7 +172,7 @@ func trouble(pod *corev1.Pod, key, mover corev1.ContainerStatus) string {
 		return fmt.Sprintf("its pod failed (%s): %s", pod.Status.Reason, cut(pod.Status.Message))
 	}
 	for _, each := range []corev1.ContainerStatus{key, mover} {
-		if waiting := each.State.Waiting; waiting != nil && !starting[waiting.Reason] {
+		if waiting := each.State.Waiting; held(each) {
 			return fmt.Sprintf("its container %s waits (%s): %s", each.Name, waiting.Reason, cut(waiting.Message))
 		}
 	}

@@ -68,6 +68,10 @@ func ends(result string) func(*Mover) {
 
 func troubled(text string) func(*Mover) { return func(m *Mover) { m.Trouble = text } }
 
+func broken(text string) func(*Mover) {
+	return func(m *Mover) { m.Broken, m.Trouble = true, text }
+}
+
 func lost(text string) func(*Mover) {
 	return func(m *Mover) { m.Ended, m.Trouble = true, text }
 }
@@ -97,13 +101,16 @@ func TestObserve(t *testing.T) {
 		"of nobody": {with(func(pod *corev1.Pod) {
 			pod.Annotations[AttemptAnnotationKey], pod.Annotations[PassAnnotationKey] = "many", "99999999999"
 		}), func(m *Mover) { m.Attempt, m.Pass = 0, 0 }},
-		"equal":         {with(mover(ended(0, "Completed", says(report.Equal)))), ends(report.Equal)},
-		"different":     {with(mover(ended(3, "Error", says(report.Different)))), ends(report.Different)},
-		"discard":       {with(mover(ended(4, "Error", says(report.Discard)))), ends(report.Discard)},
-		"killed":        {with(mover(ended(137, "OOMKilled", ""))), lost("its container mover ended with exit code 137 (OOMKilled)")},
-		"killed late":   {with(mover(ended(137, "Error", says(report.Equal)))), lost("its result is Equal, and its exit code 137 (Error): it was ended from outside")},
-		"no failure":    {with(mover(ended(0, "Completed", says(report.Failed)))), lost("its result is Failed, and its exit code 0 (Completed): it was ended from outside")},
-		"another image": {with(mover(ended(2, "Error", "first\nno such command\n"))), lost("its container mover ended with exit code 2: no such command")},
+		"equal":               {with(mover(ended(0, "Completed", says(report.Equal)))), ends(report.Equal)},
+		"copied":              {with(mover(ended(0, "Completed", says(report.Copied)))), ends(report.Copied)},
+		"served":              {with(mover(ended(0, "Completed", says(report.Served)))), ends(report.Served)},
+		"M-039: says nothing": {with(mover(ended(0, "Completed", `{"version":1}`))), lost(`its container mover ended with exit code 0 (Completed): {"version":1}`)},
+		"M-092: different":    {with(mover(ended(3, "Error", says(report.Different)))), ends(report.Different)},
+		"discard":             {with(mover(ended(4, "Error", says(report.Discard)))), ends(report.Discard)},
+		"M-092: killed":       {with(mover(ended(137, "OOMKilled", ""))), lost("its container mover ended with exit code 137 (OOMKilled)")},
+		"killed late":         {with(mover(ended(137, "Error", says(report.Equal)))), lost("its result is Equal, and its exit code 137 (Error): it was ended from outside")},
+		"no failure":          {with(mover(ended(0, "Completed", says(report.Failed)))), lost("its result is Failed, and its exit code 0 (Completed): it was ended from outside")},
+		"another image":       {with(mover(ended(2, "Error", "first\nno such command\n"))), lost("its container mover ended with exit code 2: no such command")},
 		"newer": {with(mover(ended(0, "Completed", `{"version":2,"result":"Equal"}`))), lost(
 			`its container mover ended with exit code 0 (Completed): {"version":2,"result":"Equal"}`)},
 		"evicted": {with(func(pod *corev1.Pod) {
@@ -112,13 +119,13 @@ func TestObserve(t *testing.T) {
 		"late": {with(func(pod *corev1.Pod) {
 			pod.Status.Phase, pod.Status.Reason, pod.Status.Message = corev1.PodFailed, "DeadlineExceeded", "too long"
 		}), lost("its pod failed (DeadlineExceeded): too long")},
-		"no image": {young(func(s *corev1.PodStatus) {
+		"M-095: no image": {young(func(s *corev1.PodStatus) {
 			s.InitContainerStatuses = status(KeyContainer, waiting("ImagePullBackOff", "not found"))
-		}), keyless(troubled("its container key waits (ImagePullBackOff): not found"))},
+		}), keyless(broken("its container key waits (ImagePullBackOff): not found"))},
 		"starting": {young(func(s *corev1.PodStatus) {
 			s.InitContainerStatuses, s.ContainerStatuses = status(KeyContainer, waiting("PodInitializing", "")), status(MoverContainer, waiting("PodInitializing", ""))
 		}), keyless(func(*Mover) {})},
-		"no node": {young(func(s *corev1.PodStatus) {
+		"M-095: no node": {young(func(s *corev1.PodStatus) {
 			s.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: "Unschedulable", Message: "0/3 nodes"}}
 		}), keyless(troubled("it has no node (Unschedulable): 0/3 nodes"))},
 		"no key": {young(func(s *corev1.PodStatus) {
@@ -127,7 +134,7 @@ func TestObserve(t *testing.T) {
 		"another program": {young(func(s *corev1.PodStatus) {
 			s.InitContainerStatuses = status(KeyContainer, ended(0, "Completed", "usage: ..."))
 		}), keyless(
-			troubled(`its container key says no fingerprint, but "usage: ...": does its image hold the mover of this version?`))},
+			broken(`its container key says no fingerprint, but "usage: ...": does its image hold the mover of this version?`))},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if diff := cmp.Diff(seen(tc.want), Observe(tc.pod)); diff != "" {
@@ -137,6 +144,17 @@ func TestObserve(t *testing.T) {
 	}
 	if diff := cmp.Diff(Mover{}, Observe(nil)); diff != "" {
 		t.Errorf("of no pod (-want +got)\n%s", diff)
+	}
+}
+
+// TestMessagesAreCut: what is shown of a message is 300 bytes, and says where it was cut.
+func TestMessagesAreCut(t *testing.T) {
+	fits := strings.Repeat("x", 300)
+	for said, want := range map[string]string{fits: fits, fits + "y": fits + " ...", fits[1:] + "ü": fits[1:] + " ..."} {
+		m := Observe(with(mover(ended(1, "Error", said))))
+		if diff := cmp.Diff("its container mover ended with exit code 1: "+want, m.Trouble); diff != "" {
+			t.Errorf("of %d bytes: -want +got\n%s", len(said), diff)
+		}
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"strconv"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -16,6 +17,8 @@ const (
 	cpuRequest, memoryRequest, memoryLimit = "100m", "128Mi", "512Mi"
 	// grace is how many seconds a mover has to end by itself: it keeps nothing that another one needs.
 	grace = 5
+	// warmPatience is for how long a warm sender waits for what does not come.
+	warmPatience = 2 * time.Minute
 )
 
 // DefaultResources are those of a mover of which nobody said what it may take.
@@ -53,7 +56,8 @@ func Sender(s Spec) *corev1.Pod {
 		args = append(args, "--read-rate="+s.ReadRate)
 	}
 	if s.Warm {
-		args = append(args, "--forget")
+		// Where nobody tells it a peer, or it has lost its own, it does not stay beside the application's pod.
+		args = append(args, "--forget", "--patience="+warmPatience.String())
 	}
 	pod := s.pod(s.role(), args)
 	pod.Spec.Volumes[0].PersistentVolumeClaim.ReadOnly = true
@@ -72,6 +76,9 @@ func (s Spec) pod(role Role, args []string) *corev1.Pod {
 	labels[RoleLabelKey] = string(role)
 	annotations[AttemptAnnotationKey] = strconv.Itoa(int(s.Attempt))
 	annotations[PassAnnotationKey] = strconv.Itoa(int(s.Pass))
+	if s.Warm {
+		annotations[WarmAnnotationKey] = "true"
+	}
 	maps.Copy(labels, outOfMeshLabels())
 	maps.Copy(annotations, outOfMeshAnnotations())
 	pod := &corev1.Pod{

@@ -55,6 +55,7 @@ func TestPods(t *testing.T) {
 		"sender-last.yaml":    Sender(changed(spec(), func(s *Spec) { s.Connect, s.Node = "10.0.0.9:8722", "node-3" })),
 		"sender-warm.yaml":    Sender(changed(full(), func(s *Spec) { s.Warm, s.Node, s.Claim = true, "node-3", "data-web-0" })),
 		"sender-block.yaml":   Sender(changed(spec(), func(s *Spec) { s.Mode, s.Connect = corev1.PersistentVolumeBlock, "10.0.0.9:8722" })),
+		"placeholder.yaml":    Placeholder(full()),
 		"service.yaml":        ServiceFor(spec(), corev1.ServiceTypeLoadBalancer),
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -135,19 +136,21 @@ func TestAddress(t *testing.T) {
 		pod     *corev1.Pod
 		want    string
 	}{
-		"inside":                       {service(""), receiver, "10.96.0.4:8722"},
-		"inside, no address":           {ServiceFor(spec(), ""), receiver, ""},
-		"headless":                     {headless, receiver, "10.244.0.3:8722"},
-		"balancer, not yet":            {service(corev1.ServiceTypeLoadBalancer), receiver, ""},
-		"balancer with a name":         {service(corev1.ServiceTypeLoadBalancer, corev1.LoadBalancerIngress{}, corev1.LoadBalancerIngress{Hostname: "lb.example"}), receiver, "lb.example:8722"},
-		"balancer with an address":     {service(corev1.ServiceTypeLoadBalancer, corev1.LoadBalancerIngress{IP: "2001:db8::1"}), receiver, "[2001:db8::1]:8722"},
-		"node":                         {node(service(corev1.ServiceTypeNodePort), 30123), receiver, "192.0.2.8:30123"},
-		"node, no port":                {service(corev1.ServiceTypeNodePort), receiver, ""},
-		"node, but nothing runs there": {node(service(corev1.ServiceTypeNodePort), 30123), &corev1.Pod{}, ""},
-		"no port":                      {none, receiver, ""},
+		"inside":                          {service(""), receiver, "10.96.0.4:8722"},
+		"inside, no address":              {ServiceFor(spec(), ""), receiver, ""},
+		"headless":                        {headless, receiver, "10.244.0.3:8722"},
+		"balancer, not yet":               {service(corev1.ServiceTypeLoadBalancer), receiver, ""},
+		"M-081: balancer with a name":     {service(corev1.ServiceTypeLoadBalancer, corev1.LoadBalancerIngress{}, corev1.LoadBalancerIngress{Hostname: "lb.example"}), receiver, "lb.example:8722"},
+		"M-081: balancer with an address": {service(corev1.ServiceTypeLoadBalancer, corev1.LoadBalancerIngress{IP: "2001:db8::1"}), receiver, "[2001:db8::1]:8722"},
+		"M-081: node":                     {node(service(corev1.ServiceTypeNodePort), 30123), receiver, "192.0.2.8:30123"},
+		"node, no port":                   {service(corev1.ServiceTypeNodePort), receiver, ""},
+		"node, but nothing runs there":    {node(service(corev1.ServiceTypeNodePort), 30123), &corev1.Pod{}, ""},
+		"no port":                         {none, receiver, ""},
 	} {
-		if got := Address(tc.service, tc.pod); got != tc.want {
-			t.Errorf("%s: %q, want %q", name, got, tc.want)
-		}
+		t.Run(name, func(t *testing.T) {
+			if got := Address(tc.service, tc.pod); got != tc.want {
+				t.Errorf("%q, want %q", got, tc.want)
+			}
+		})
 	}
 }

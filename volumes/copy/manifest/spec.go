@@ -33,6 +33,8 @@ const (
 	// AttemptAnnotationKey and PassAnnotationKey are numbers, from 1.
 	AttemptAnnotationKey = "migration.sliceshift.io/attempt"
 	PassAnnotationKey    = "migration.sliceshift.io/pass"
+	// WarmAnnotationKey is on the movers of a pass that is made while the application runs.
+	WarmAnnotationKey = "migration.sliceshift.io/warm"
 	// PeerAnnotationKey is the fingerprint of the other mover's key. Without it a mover waits.
 	PeerAnnotationKey = "migration.sliceshift.io/peer"
 	// NeverCondition is a readiness gate that nobody opens: no budget counts a mover as healthy.

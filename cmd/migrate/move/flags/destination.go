@@ -1,7 +1,10 @@
 package flags
 
 import (
+	"strings"
+
 	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/sliceshift/sliceshift/cmd/migrate/command"
 )
@@ -26,6 +29,17 @@ func (f *Destination) AddPlace(flags *pflag.FlagSet) {
 
 // Empty says whether none was given.
 func (f *Destination) Empty() bool { return *f == Destination{} }
+
+// check refuses names that no object can have: a plan would go through with them, and a run end in the middle.
+func (f *Destination) check() error {
+	if problems := validation.IsDNS1123Label(f.Namespace); f.Namespace != "" && len(problems) > 0 {
+		return command.Usagef("--to-namespace: no namespace can be called %q: %s", f.Namespace, strings.Join(problems, "; "))
+	}
+	if problems := validation.IsDNS1123Subdomain(f.Name); f.Name != "" && len(problems) > 0 {
+		return command.Usagef("--to-name: no StatefulSet can be called %q: %s", f.Name, strings.Join(problems, "; "))
+	}
+	return nil
+}
 
 // Endpoint is where the flags lead to.
 func (f *Destination) Endpoint(c *command.Common) (command.Endpoint, error) {

@@ -1,6 +1,7 @@
 package flags
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -94,13 +95,28 @@ func windowFlag(text string) (window api.Window, err error) {
 		window.From = words[0]
 	case len(words) == 2 && strings.Contains(words[1], ":"):
 		window.From = words[1]
-		for day := range strings.SplitSeq(words[0], ",") {
-			window.Days = append(window.Days, api.Weekday(day))
+		if window.Days, err = daysFlag(words[0]); err != nil {
+			return window, err
 		}
 	default:
 		window.Start = strings.Join(words, " ")
 	}
 	return window, nil
+}
+
+// weekdays are the days of a window, as the API writes them.
+var weekdays = []string{"Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"}
+
+// daysFlag reads days with commas between them.
+func daysFlag(text string) (days []api.Weekday, err error) {
+	for day := range strings.SplitSeq(text, ",") {
+		at := slices.IndexFunc(weekdays, func(known string) bool { return strings.EqualFold(known, day) })
+		if at < 0 {
+			return nil, command.Usagef("--%s: %q is not a day: it is one of %s, with commas between several", flagWindow, day, strings.Join(weekdays, ", "))
+		}
+		days = append(days, api.Weekday(weekdays[at]))
+	}
+	return days, nil
 }
 
 // timeFlag reads a time, in a zone where it names none.

@@ -122,6 +122,9 @@ func (f *Spec) Spec(source string, to Destination) (api.MigrationSpec, error) {
 		Writers:     api.WritersSpec{Pause: f.pauseWriters},
 		Cleanup:     api.CleanupSpec{Source: api.CleanupRetain},
 	}
+	if err := to.check(); err != nil {
+		return spec, err
+	}
 	if f.exportOrdinals {
 		spec.Services.PerOrdinal = api.PerOrdinalExport
 	}

@@ -64,7 +64,7 @@ func TestSpecFlags(t *testing.T) {
 				Mode: api.DependenciesCopy, OnConflict: api.ConflictOverwrite, OnChange: api.ChangeStall, SelectsOthers: api.SelectsOthersLeave, Cleanup: api.CleanupDelete,
 			}
 		}},
-		"schedule": {[]string{"--window", "Sat,Sun 22:00/4h", "--window", "*/30 1 * * 1-5/20m", "--window=12:30/90m", "--time-zone", "Europe/Berlin", "--not-before", "2026-11-28 22:00", "--not-after", "2026-12-28T22:00:00Z", "--expected-handoff", "90s"}, func(s *api.MigrationSpec) {
+		"schedule": {[]string{"--window", "sat,Sun 22:00/4h", "--window", "*/30 1 * * 1-5/20m", "--window=12:30/90m", "--time-zone", "Europe/Berlin", "--not-before", "2026-11-28 22:00", "--not-after", "2026-12-28T22:00:00Z", "--expected-handoff", "90s"}, func(s *api.MigrationSpec) {
 			s.Schedule = &api.ScheduleSpec{
 				TimeZone: "Europe/Berlin", NotBefore: utc(2026, 11, 28, 21), NotAfter: utc(2026, 12, 28, 22), ExpectedHandoffSeconds: ptr.To[int32](90),
 				Windows: []api.Window{
@@ -116,7 +116,7 @@ func TestSpecFlagsRefused(t *testing.T) {
 		"window of words":     {[]string{"--window", "22:00/long"}, "START/DURATION"},
 		"half a cron":         {[]string{"--window", "22 */4h"}, "windows[0]"},
 		"window of seconds":   {[]string{"--window", "22:00/5s"}, "from 1m0s"},
-		"no such day":         {[]string{"--window", "Someday 22:00/4h"}, "windows[0]"},
+		"no such day":         {[]string{"--window", "Sat,Someday 22:00/4h"}, `"Someday" is not a day: it is one of Mon`},
 		"zone":                {[]string{"--time-zone", "Atlantis"}, "Europe/Berlin"},
 		"not before words":    {[]string{"--not-before", "tomorrow"}, "not-before"},
 		"not after words":     {[]string{"--not-after", "some day"}, "not-after"},

@@ -1,11 +1,14 @@
 package flags
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/sliceshift/sliceshift/cmd/migrate/command"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
@@ -13,15 +16,20 @@ import (
 
 // volumeHelp is what --volume is for.
 const volumeHelp = "how the data of a claim template moves, as `TEMPLATE=METHOD` (repeatable): rebind; or empty,WORD,... with what you know of the application: " + emptyWords +
-	"; or copy,image=IMAGE,... with more of " + copyWords
+	"; or copy,image=IMAGE,... with more of " + copyWords + "; or snapshot,... with " + snapshotWords
 
 const (
 	emptyWords = "fills-from-peers, ready-when-filled, returns-to-kept"
-	copyWords  = "size=SIZE, service=cluster-ip|node-port|load-balancer, address=HOST:PORT, bandwidth=BYTES, run-as=USER[:GROUP]"
+	copyWords  = "size=SIZE, service=cluster-ip|node-port|load-balancer, address=HOST:PORT, bandwidth=BYTES, run-as=USER[:GROUP], warm=auto|mount|snapshot|none, downtime=DURATION, limit=DURATION, cutover=automatic|manual|now|2026-12-01T02:00:00Z, prefetch=0..8"
+
+	snapshotWords = "class=VOLUMESNAPSHOTCLASS, size=SIZE"
 )
 
+// mostPrefetch is what the resource allows for copy.prefetch, too: pods and disks of all of them are there at once.
+const mostPrefetch = 8
+
 // methodWords are the methods by the words of --volume.
-var methodWords = map[string]api.VolumeMethod{"rebind": api.MethodRebind, "empty": api.MethodEmpty, "copy": api.MethodCopy}
+var methodWords = map[string]api.VolumeMethod{"rebind": api.MethodRebind, "empty": api.MethodEmpty, "copy": api.MethodCopy, "snapshot": api.MethodSnapshot}
 
 // readVolume reads one --volume into what is asked for of its claim template.
 func readVolume(text string, of func(template string) *api.VolumeSpec) error {
@@ -29,7 +37,7 @@ func readVolume(text string, of func(template string) *api.VolumeSpec) error {
 	words := strings.Split(rest, ",")
 	method, known := methodWords[words[0]]
 	if template == "" || !known {
-		return command.Usagef("--%s must be TEMPLATE=METHOD, with method rebind, empty or copy, not %q", Volume, text)
+		return command.Usagef("--%s must be TEMPLATE=METHOD, with method rebind, empty, copy or snapshot, not %q", Volume, text)
 	}
 	asked := of(template)
 	asked.Method = method
@@ -37,13 +45,30 @@ func readVolume(text string, of func(template string) *api.VolumeSpec) error {
 		switch {
 		case method == api.MethodEmpty && readEmpty(word, &asked.Empty):
 		case method == api.MethodCopy && readCopy(word, &asked.Copy):
-		case method == api.MethodCopy:
-			return command.Usagef("--%s %s: %q is none of what can be said of method copy: image=IMAGE, %s", Volume, text, word, copyWords)
+		case method == api.MethodSnapshot && readSnapshot(word, &asked.Snapshot):
 		default:
-			return command.Usagef("--%s %s: %q is none of what can be said of method empty: %s", Volume, text, word, emptyWords)
+			return command.Usagef("--%s %s: %s", Volume, text, wrongWord(words[0], word))
 		}
 	}
 	return nil
+}
+
+// wordsOf are what can be said of each method.
+var wordsOf = map[string]string{"empty": emptyWords, "copy": "image=IMAGE, " + copyWords, "snapshot": snapshotWords}
+
+// wrongWord says why a word cannot be said of a method: it is none, or its value is none.
+func wrongWord(method, word string) string {
+	known := wordsOf[method]
+	if known == "" {
+		return fmt.Sprintf("nothing more can be said of method %s, and %q was", method, word)
+	}
+	key, _, _ := strings.Cut(word, "=")
+	for form := range strings.SplitSeq(known, ", ") {
+		if strings.HasPrefix(form, key+"=") {
+			return fmt.Sprintf("%q does not have the form %s", word, form)
+		}
+	}
+	return fmt.Sprintf("%q is none of what can be said of method %s: %s", word, method, known)
 }
 
 // readEmpty reads a word about method Empty, and says whether there is such a word.
@@ -66,6 +91,12 @@ var serviceWords = map[string]corev1.ServiceType{
 	"cluster-ip": corev1.ServiceTypeClusterIP, "node-port": corev1.ServiceTypeNodePort, "load-balancer": corev1.ServiceTypeLoadBalancer,
 }
 
+// warmWords say whether passes are made while an ordinal runs.
+var warmWords = map[string]api.CopyWarmMode{"auto": api.CopyWarmAuto, "mount": api.CopyWarmMount, "snapshot": api.CopyWarmSnapshot, "none": api.CopyWarmNone}
+
+// cutoverWords say when an ordinal that was copied while it ran is stopped.
+var cutoverWords = map[string]api.CopyCutover{"automatic": api.CutoverAutomatic, "manual": api.CutoverManual, "now": api.CutoverNow}
+
 // readCopy reads what is asked for of method Copy, and says whether it could be read.
 func readCopy(word string, asked *api.CopySpec) (read bool) {
 	key, value, _ := strings.Cut(word, "=")
@@ -83,6 +114,21 @@ func readCopy(word string, asked *api.CopySpec) (read bool) {
 	case "bandwidth":
 		asked.Bandwidth = quantity(value)
 		return asked.Bandwidth != nil
+	case "warm":
+		asked.Warm, read = warmWords[value]
+		return read
+	case "downtime":
+		asked.DowntimeBudget = duration(value)
+		return asked.DowntimeBudget != nil
+	case "limit":
+		asked.DowntimeLimit = duration(value)
+		return asked.DowntimeLimit != nil
+	case "cutover":
+		return readCutover(value, asked)
+	case "prefetch":
+		ordinals, err := strconv.ParseInt(value, 10, 32)
+		asked.Prefetch = int32(ordinals)
+		return err == nil && 0 <= ordinals && ordinals <= mostPrefetch
 	case "run-as":
 		user, group, both := strings.Cut(value, ":")
 		if asked.RunAsUser = number(user); both {
@@ -95,6 +141,31 @@ func readCopy(word string, asked *api.CopySpec) (read bool) {
 	return value != ""
 }
 
+// readCutover reads a word, or a time (RFC 3339).
+func readCutover(value string, asked *api.CopySpec) (read bool) {
+	if asked.Cutover, read = cutoverWords[value]; read {
+		return true
+	}
+	at, err := time.Parse(time.RFC3339, value)
+	asked.Cutover, asked.CutoverAt = api.CutoverAt, new(metav1.NewTime(at))
+	return err == nil
+}
+
+// readSnapshot reads what is asked for of method Snapshot, and says whether it could be read.
+func readSnapshot(word string, asked *api.SnapshotSpec) bool {
+	key, value, _ := strings.Cut(word, "=")
+	switch key {
+	case "class":
+		asked.ClassName = value
+		return value != ""
+	case "size":
+		asked.Size = quantity(value)
+		return asked.Size != nil
+	default:
+		return false
+	}
+}
+
 // quantity is nil for what is none, or not above 0.
 func quantity(text string) *resource.Quantity {
 	q, err := resource.ParseQuantity(text)
@@ -102,6 +173,15 @@ func quantity(text string) *resource.Quantity {
 		return nil
 	}
 	return &q
+}
+
+// duration is nil for what is none, or not above 0.
+func duration(text string) *metav1.Duration {
+	d, err := time.ParseDuration(text)
+	if err != nil || d <= 0 {
+		return nil
+	}
+	return &metav1.Duration{Duration: d}
 }
 
 func number(text string) *int64 {

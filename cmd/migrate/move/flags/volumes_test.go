@@ -3,10 +3,12 @@ package flags
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
@@ -21,10 +23,26 @@ func TestVolumeFlag(t *testing.T) {
 			ClaimTemplate: "data", Method: api.MethodEmpty, Empty: api.EmptySpec{FillsFromPeers: true, ReadyWhenFilled: true, ReturnsToKept: true},
 		},
 		"data=copy,image=registry:5000/m:v1": {ClaimTemplate: "data", Method: api.MethodCopy, Copy: api.CopySpec{Image: "registry:5000/m:v1"}},
+		"data=snapshot":                      {ClaimTemplate: "data", Method: api.MethodSnapshot},
+		"data=snapshot,class=fast,size=5Gi": {
+			ClaimTemplate: "data", Method: api.MethodSnapshot, Snapshot: api.SnapshotSpec{ClassName: "fast", Size: new(resource.MustParse("5Gi"))},
+		},
 		"data=copy,image=m,size=5Gi,service=load-balancer,address=gate:8722,bandwidth=50Mi,run-as=7:8": {
 			ClaimTemplate: "data", Method: api.MethodCopy, Copy: api.CopySpec{
 				Image: "m", Size: new(resource.MustParse("5Gi")), ServiceType: corev1.ServiceTypeLoadBalancer, Address: "gate:8722",
 				Bandwidth: new(resource.MustParse("50Mi")), RunAsUser: new(int64(7)), RunAsGroup: new(int64(8)),
+			},
+		},
+		"data=copy,image=m,prefetch=8":    {ClaimTemplate: "data", Method: api.MethodCopy, Copy: api.CopySpec{Image: "m", Prefetch: 8}},
+		"data=copy,image=m,warm=snapshot": {ClaimTemplate: "data", Method: api.MethodCopy, Copy: api.CopySpec{Image: "m", Warm: api.CopyWarmSnapshot}},
+		"data=copy,image=m,warm=mount,downtime=2m,limit=5m,cutover=manual": {
+			ClaimTemplate: "data", Method: api.MethodCopy, Copy: api.CopySpec{
+				Image: "m", Warm: api.CopyWarmMount, DowntimeBudget: &metav1.Duration{Duration: 2 * time.Minute}, DowntimeLimit: &metav1.Duration{Duration: 5 * time.Minute}, Cutover: api.CutoverManual,
+			},
+		},
+		"data=copy,image=m,cutover=2026-12-01T03:00:00+01:00": {
+			ClaimTemplate: "data", Method: api.MethodCopy, Copy: api.CopySpec{
+				Image: "m", Cutover: api.CutoverAt, CutoverAt: new(metav1.NewTime(time.Date(2026, 12, 1, 2, 0, 0, 0, time.UTC))),
 			},
 		},
 	} {
@@ -37,10 +55,14 @@ func TestVolumeFlag(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]string{
-		"data": "TEMPLATE=METHOD", "=empty": "TEMPLATE=METHOD", "data=copy-it": "rebind, empty or copy",
-		"data=copy,image": "none of what", "data=copy,size=-1": "none of what", "data=copy,service=mesh": "none of what", "data=copy,run-as=me": "none of what",
-		"data=copy,run-as=1:": "none of what", "data=copy,fills-from-peers": "none of what",
-		"data=empty,sure": "fills-from-peers", "data=rebind,fills-from-peers": "none of what can be said", "data=empty,": "none of",
+		"data": "TEMPLATE=METHOD", "=empty": "TEMPLATE=METHOD", "data=copy-it": "rebind, empty, copy or snapshot",
+		"data=snapshot,class": `"class" does not have the form class=VOLUMESNAPSHOTCLASS`, "data=snapshot,size=0": "the form size=SIZE", "data=snapshot,image=m": "method snapshot: class=",
+		"data=copy,image": "the form image=IMAGE", "data=copy,size=-1": "the form size=SIZE", "data=copy,service=mesh": "the form service=cluster-ip|node-port|load-balancer",
+		"data=copy,run-as=me": "the form run-as=USER[:GROUP]", "data=copy,run-as=1:": "the form run-as=", "data=copy,fills-from-peers": "none of what",
+		"data=copy,prefetch=9": "the form prefetch=0..8", "data=copy,prefetch=-1": "the form prefetch=0..8", "data=copy,warm=hot": "the form warm=auto|mount|snapshot|none",
+		"data=copy,downtime=-1s": "the form downtime=DURATION", "data=copy,limit=0s": "the form limit=DURATION",
+		"data=copy,cutover=later": "the form cutover=automatic|manual|now|2026-12-01T02:00:00Z", "data=copy,cutover=2026-12-01": "the form cutover=",
+		"data=empty,sure": "fills-from-peers", "data=rebind,fills-from-peers": `nothing more can be said of method rebind, and "fills-from-peers" was`, "data=empty,": "none of",
 	} {
 		if _, err := parseSpec("--volume", text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", text, err, want)

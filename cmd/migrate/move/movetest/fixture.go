@@ -52,7 +52,7 @@ func (a Application) Snapshot() plan.Snapshot {
 	}
 	for ordinal := range a.Replicas {
 		s.Source.Pods = append(s.Source.Pods, plan.Pod{
-			Ordinal: ordinal, UID: types.UID(fmt.Sprintf("pod-%d", ordinal)), Ready: true, ReadySince: commandtest.Noon.Add(-time.Hour), Owned: true,
+			Ordinal: ordinal, UID: types.UID(fmt.Sprintf("pod-%d", ordinal)), Ready: true, ReadySince: commandtest.Noon.Add(-time.Hour), Owned: true, Node: "a",
 		})
 		for _, template := range a.Templates {
 			s.Volumes = append(s.Volumes, boundVolume(ordinal, template))

@@ -135,7 +135,7 @@ func (p Printer) handoffs(all []stretch, d Plan) error {
 			continue
 		}
 		first, last := h.steps[0], h.steps[len(h.steps)-1]
-		table.Add(nil, fmt.Sprintf("  ordinal %d", h.ordinal), fmt.Sprintf("%d-%d", first.Step, last.Step), sliceCell(last.Source), sliceCell(last.Destination),
+		table.Add(nil, fmt.Sprintf("  ordinal %d", h.ordinal), between(first.Step, last.Step), sliceCell(last.Source), sliceCell(last.Destination),
 			budgetCell(last.Source)+"/"+budgetCell(last.Destination), fmt.Sprintf("%d/%d", fewest(h.steps), d.Summary.Replicas))
 	}
 	if err := table.Write(p.Out, p.Paint); err != nil {
@@ -143,6 +143,14 @@ func (p Printer) handoffs(all []stretch, d Plan) error {
 	}
 	_, err := fmt.Fprintln(p.Out)
 	return err
+}
+
+// between is a range of writes, or the one write that it is.
+func between(first, last int) string {
+	if first == last {
+		return strconv.Itoa(first)
+	}
+	return fmt.Sprintf("%d-%d", first, last)
 }
 
 // after says what both sides have after a handoff, and how many are available in it.

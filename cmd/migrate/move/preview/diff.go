@@ -23,6 +23,9 @@ func (p Printer) Diff(c Changes) error {
 			fmt.Fprintln(out, line)
 		}
 	}
+	if len(c.Lasting)+len(c.Passing) == 0 {
+		fmt.Fprintln(out, p.Paint.Dim("# nothing will have changed"))
+	}
 	if len(c.Passing) > 0 {
 		fmt.Fprintln(out, p.Paint.Dim("# changed on the way, and in the end as before:"))
 	}

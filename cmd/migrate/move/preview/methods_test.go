@@ -10,6 +10,7 @@ import (
 
 	"github.com/sliceshift/sliceshift/cmd/migrate/move/movetest"
 	"github.com/sliceshift/sliceshift/migration/plan"
+	"github.com/sliceshift/sliceshift/migration/planner"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/volumes"
 )
@@ -46,11 +47,28 @@ func TestMethods(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := withData(tc.method, tc.word)
 			tc.change(&s)
-			want := []Template{{"data", tc.method, []Choice{{Method: api.MethodCopy, Reason: volumes.ReasonCopyImageMissing}, {Method: api.MethodEmpty, Reason: tc.empty}, {Method: api.MethodRebind, Reason: tc.rebind}}}}
+			want := []Template{{"data", tc.method, []Choice{{Method: api.MethodCopy, Reason: volumes.ReasonCopyImageMissing}, {Method: api.MethodEmpty, Reason: tc.empty}, {Method: api.MethodRebind, Reason: tc.rebind}, {Method: api.MethodSnapshot, Reason: volumes.ReasonSnapshotUnsupported}}}}
 			if diff := cmp.Diff(want, methodsOf(s, tc.found), cmpopts.IgnoreFields(Choice{}, "Why", "Remedy")); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestPreflightSaysItOnce: what is found of each ordinal in the same words is one finding.
+func TestPreflightSaysItOnce(t *testing.T) {
+	s := movetest.Application{Replicas: 3, Templates: []string{"data"}}.Snapshot()
+	for i := range s.Volumes {
+		s.Volumes[i].Method = api.MethodCopy
+	}
+	found := 0
+	for _, f := range Preflight(s) {
+		if f.Reason == string(volumes.ReasonCopyImageMissing) {
+			found++
+		}
+	}
+	if all := len(planner.Preflight(s)); found != 1 || all < 3 {
+		t.Errorf("it is said %d times, of %d findings", found, all)
 	}
 }
 
@@ -78,5 +96,23 @@ func TestMethodsAreTold(t *testing.T) {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("%q is not in\n%s", want, out.String())
 		}
+	}
+}
+
+// TestVolumesThatAreFilled: a plan says by which method another volume is filled for each ordinal, and that the one it had
+// is kept.
+func TestVolumesThatAreFilled(t *testing.T) {
+	s := withData(api.MethodCopy, volumes.Word{})
+	s.Volumes[0].Copy = &volumes.Copying{Asked: volumes.CopyAsked{Image: "manager"}}
+	var out bytes.Buffer
+	d := NewPlan(&api.Migration{}, Beginning, s)
+	if err := (Printer{Out: &out}).Print(d); err != nil {
+		t.Fatal(err)
+	}
+	if want := map[api.VolumeMethod]int{api.MethodCopy: 1}; !cmp.Equal(want, d.Summary.VolumesByMethod) || d.Summary.Volumes != 1 || d.Summary.Kept != 1 {
+		t.Errorf("%+v", d.Summary)
+	}
+	if want := "1 by Copy, 1 volume left behind, parked and kept"; !strings.Contains(out.String(), want) {
+		t.Errorf("%q is not in\n%s", want, out.String())
 	}
 }

@@ -4,6 +4,7 @@ package preview
 
 import (
 	"github.com/sliceshift/sliceshift/migration/plan"
+	"github.com/sliceshift/sliceshift/migration/planner"
 	"github.com/sliceshift/sliceshift/migration/simulate"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
@@ -75,7 +76,7 @@ type Summary struct {
 	Replicas        int32 `json:"replicas"`
 	// Budget is d: how many replicas may be unavailable at once.
 	Budget int32 `json:"budget"`
-	// Volumes are carried over; Kept stay behind, parked.
+	// Volumes are carried over, the same ones or what was made of them; Kept stay behind, parked.
 	Volumes int `json:"volumes"`
 	Kept    int `json:"keptVolumes,omitempty"`
 	// VolumesByMethod says how many of them each method carries.
@@ -112,14 +113,14 @@ func NewPlan(m *api.Migration, stands Standing, s plan.Snapshot) (d Plan) {
 	} else {
 		// An epoch of an earlier move, which this one goes on from, is no other process's.
 		s.Record.Fence = nil
-		d.Findings = append(d.Findings, plan.Preflight(s)...)
+		d.Findings = append(d.Findings, Preflight(s)...)
 		d.Refused = Refusals(d.Findings) > 0
 		d.Templates = methodsOf(s, d.Findings)
 	}
 	if d.Refused {
 		return d
 	}
-	if first := plan.Plan(s); d.Summary.Budget == 0 && first.Record != nil && first.Record.Baseline != nil {
+	if first := planner.Plan(s); d.Summary.Budget == 0 && first.Record != nil && first.Record.Baseline != nil {
 		d.Summary.Replicas, d.Summary.Budget = first.Record.Baseline.Replicas, first.Record.Baseline.Budget
 	}
 	d.Schedule = scheduleOf(s)

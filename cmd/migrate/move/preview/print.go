@@ -4,11 +4,13 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/sliceshift/sliceshift/cmd/migrate/terminal"
 	"github.com/sliceshift/sliceshift/migration/plan"
+	"github.com/sliceshift/sliceshift/migration/planner"
 	"github.com/sliceshift/sliceshift/migration/simulate"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
@@ -214,6 +216,21 @@ func (p Printer) splitAfter(d Plan) []string {
 		text += fmt.Sprintf("\n  before maintenance of the %s: kubectl migrate budget %s -n %s --to %s; or begin with --split-budget %s", side, d.Source.StatefulSet, d.Source.Namespace, side, side)
 	}
 	return []string{text}
+}
+
+// Preflight is what a preflight finds. What it finds of each ordinal in the same words is said once.
+func Preflight(s plan.Snapshot) []plan.Finding {
+	var said []plan.Finding
+	for _, f := range planner.Preflight(s) {
+		again := slices.ContainsFunc(said, func(before plan.Finding) bool {
+			before.Object = f.Object
+			return before == f
+		})
+		if !again {
+			said = append(said, f)
+		}
+	}
+	return said
 }
 
 // FindingsText shows what a preflight found, the errors first.

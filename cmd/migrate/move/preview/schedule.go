@@ -7,6 +7,7 @@ import (
 
 	"github.com/sliceshift/sliceshift/cmd/migrate/terminal"
 	"github.com/sliceshift/sliceshift/migration/plan"
+	"github.com/sliceshift/sliceshift/migration/planner"
 	"github.com/sliceshift/sliceshift/migration/schedule"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
@@ -31,7 +32,7 @@ type Opening struct {
 // scheduleOf is nil where no schedule decides when ordinals move.
 func scheduleOf(s plan.Snapshot) *Schedule {
 	s = resumed(s)
-	timing, asked := plan.TimingOf(s)
+	timing, asked := planner.TimingOf(s)
 	if !asked {
 		return nil
 	}
@@ -51,7 +52,7 @@ func expected(s plan.Snapshot) (int64, HandoffSource) {
 	if s.Spec.Schedule == nil {
 		s.Spec.Schedule = schedule.Of(&api.ScheduleSpec{})
 	}
-	timing, asked := plan.TimingOf(s)
+	timing, asked := planner.TimingOf(s)
 	switch {
 	case !asked:
 		return 0, ""

@@ -45,8 +45,8 @@ type steps struct {
 	// ordinals are those of the effects.
 	ordinals  []int32
 	templates map[string]string
-	// carried has each volume that is carried over, and the method that does it; of those that are not, kept
-	// are those that are parked.
+	// carried has each volume that is carried over, or that was filled and is taken over, and the method that does
+	// it; kept are those that are left behind, parked.
 	carried map[string]api.VolumeMethod
 	kept    map[string]bool
 	// started counts the ordinals that are started, and begun is how many steps go before the first
@@ -84,11 +84,11 @@ func (c *steps) add(planned simulate.Step) {
 	case plan.ScaleUp:
 		c.started++
 	case plan.CarryVolume:
-		if methods.Of(e.Carriage.Method).Separate() {
-			c.kept[object] = c.kept[object] || e.Volume.Verb == volumes.Park && e.Side == e.Carriage.Giver
-		} else {
+		separate := methods.Of(e.Carriage.Method).Separate()
+		if !separate || e.Volume.Verb == volumes.TakeOver {
 			c.carried[object] = cmp.Or(e.Carriage.Method, api.MethodRebind)
 		}
+		c.kept[object] = c.kept[object] || separate && e.Volume.Verb == volumes.Park && e.Side == e.Carriage.Giver
 	default:
 	}
 	step := Step{

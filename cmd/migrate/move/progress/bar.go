@@ -11,10 +11,7 @@ import (
 )
 
 // Meter draws the progress of a run in two lines.
-type Meter struct {
-	Paint   terminal.Painter
-	Unicode bool
-}
+type Meter struct{ terminal.Bar }
 
 const (
 	widestBar = 40
@@ -23,7 +20,7 @@ const (
 
 // steps of a handoff, in their order.
 var stepOrder = []api.Step{
-	api.StepGate, api.StepReserveBudget, api.StepSecureVolumes, api.StepScaleDown,
+	api.StepGate, api.StepCopyAhead, api.StepReserveBudget, api.StepSecureVolumes, api.StepScaleDown,
 	api.StepAwaitRelease, api.StepCarryVolumes, api.StepScaleUp, api.StepAwaitReadiness,
 }
 
@@ -35,7 +32,7 @@ func (b Meter) lines(p State, now time.Time, width int) []string {
 	room := min(widestBar, width-len(figures)-3)
 	first := terminal.Clip(strings.TrimLeft(figures, " "), width-1)
 	if room >= slimmest {
-		first = "  " + b.Draw(p.Fraction(), room) + b.Paint.Bold(figures)
+		first = "  " + b.Draw(p.fraction(), room) + b.Paint.Bold(figures)
 	}
 	second := terminal.Clip("  "+b.doing(p, now), width-1)
 	switch {
@@ -47,8 +44,8 @@ func (b Meter) lines(p State, now time.Time, width int) []string {
 	return []string{first, second}
 }
 
-// Fraction is how much is done. An ordinal on its way counts by its step.
-func (p State) Fraction() float64 {
+// fraction is how much is done. An ordinal on its way counts by its step.
+func (p State) fraction() float64 {
 	if p.Total == 0 {
 		return 0
 	}
@@ -60,16 +57,6 @@ func (p State) Fraction() float64 {
 		part = -part
 	}
 	return min(1, max(0, (float64(p.Moved)+part)/float64(p.Total)))
-}
-
-// Draw is the bar itself, filled as far as fraction says.
-func (b Meter) Draw(fraction float64, width int) string {
-	full, empty := "=", "."
-	if b.Unicode {
-		full, empty = "━", "─"
-	}
-	filled := int(fraction*float64(width) + 0.5)
-	return b.Paint.Green(strings.Repeat(full, filled)) + b.Paint.Dim(strings.Repeat(empty, width-filled))
 }
 
 // left estimates the time that is left by the mean of the ordinals that arrived.

@@ -24,6 +24,7 @@ const (
 	Stalled     Kind = "Stalled"
 	Resumed     Kind = "GoingOn"
 	ModeChanged Kind = "Mode"
+	Sealed      Kind = "Sealed"
 	OrdinalDone Kind = "OrdinalDone"
 	Completed   Kind = "Completed"
 	Stopped     Kind = "Stopped"
@@ -44,6 +45,8 @@ type Event struct {
 	Message        string        `json:"message"`
 	Remedy         string        `json:"remedy,omitempty"`
 	Warning        bool          `json:"warning,omitempty"`
+	// Seal is what a copy of a volume came to.
+	Seal *Seal `json:"seal,omitempty"`
 	// Seconds is how long the ordinal took.
 	Seconds *float64 `json:"seconds,omitempty"`
 	Moved   int32    `json:"moved"`
@@ -53,6 +56,15 @@ type Event struct {
 	elapsed time.Duration
 	// short is the message without what only a program needs.
 	short string
+}
+
+// Seal is what both sides of a copy have shown: the digest of all that is on them, what was read of the source, and how
+// long the pass took.
+type Seal struct {
+	Root    string `json:"root"`
+	Bytes   int64  `json:"bytes"`
+	Files   int64  `json:"files"`
+	Seconds int64  `json:"seconds"`
 }
 
 // Summary is what a run came to. The seconds are those of the ordinals that this
@@ -156,7 +168,7 @@ func (e Event) color(p terminal.Painter) func(string) string {
 		return p.Red
 	case Waiting:
 		return p.Dim
-	case OrdinalDone, Resumed:
+	case OrdinalDone, Resumed, Sealed:
 		return p.Green
 	case Started, Completed:
 		return p.Bold

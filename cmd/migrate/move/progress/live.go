@@ -35,7 +35,7 @@ type Live struct {
 
 // NewLive begins to draw.
 func NewLive(c *command.Common, s Steering) *Live {
-	m := liveModel{panel: panel{Meter{Paint: c.Paint(), Unicode: c.Unicode()}}, now: c.Clock.Now, width: c.Width(), steer: s.Steer}
+	m := liveModel{panel: panel{Meter{terminal.Bar{Paint: c.Paint(), Unicode: c.Unicode()}}}, now: c.Clock.Now, width: c.Width(), steer: s.Steer}
 	l := &Live{
 		program: tea.NewProgram(m, tea.WithInput(c.In), tea.WithOutput(c.Out), tea.WithoutSignalHandler()),
 		ended:   make(chan struct{}), plain: plainDisplay{c.Out, c.Paint()}, width: c.Width, interrupt: s.Interrupt,
@@ -202,6 +202,8 @@ func (m liveModel) foot() string {
 		return m.panel.Paint.Red(terminal.Clip(fmt.Sprintf("  no connection for %s, what is shown is from before: %v", since, m.lost), m.width-1))
 	case m.asks:
 		return m.panel.Paint.Yellow(terminal.Clip("  every ordinal goes back to the source: y to confirm, any other key not to", m.width-1))
+	case m.says != "" && len(text+m.says) > m.width-len("    "):
+		text = "  " + m.says // what the key came to counts more than what keys there are
 	case m.says != "":
 		text += "   " + m.says
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/sliceshift/sliceshift/cmd/migrate/commandtest"
 	"github.com/sliceshift/sliceshift/cmd/migrate/move/movetest"
+	"github.com/sliceshift/sliceshift/cmd/migrate/terminal"
 	"github.com/sliceshift/sliceshift/internal/golden"
 	"github.com/sliceshift/sliceshift/migration/plan"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
@@ -33,7 +34,7 @@ func onItsWay() State {
 // model is what a live display shows at a time, with the modes that its keys have written.
 func model(wrote *[]api.Mode, fails error) liveModel {
 	return liveModel{
-		panel: panel{Meter{Unicode: true}}, width: 100, now: func() time.Time { return commandtest.Noon.Add(time.Minute) },
+		panel: panel{Meter{terminal.Bar{Unicode: true}}}, width: 100, now: func() time.Time { return commandtest.Noon.Add(time.Minute) },
 		steer: func(mode api.Mode) error {
 			*wrote = append(*wrote, mode)
 			return fails
@@ -81,6 +82,7 @@ func TestLiveView(t *testing.T) {
 		{"the connection is lost", []tea.Msg{onItsWay(), lostMsg{errors.New("dial tcp: connection refused")}}},
 		{"it is back", []tea.Msg{onItsWay(), lostMsg{errors.New("refused")}, lostMsg{}}},
 		{"slim", []tea.Msg{onItsWay(), tea.WindowSizeMsg{Width: 60}}},
+		{"slim, and a key was pressed", []tea.Msg{onItsWay(), tea.WindowSizeMsg{Width: 60}, press('p')}},
 		{"hopeless", []tea.Msg{onItsWay(), tea.WindowSizeMsg{Width: 10}}},
 		{"large", []tea.Msg{large}},
 		{"large and slim", []tea.Msg{large, tea.WindowSizeMsg{Width: 50}}},

@@ -37,7 +37,7 @@ type screen struct {
 func newScreen(env command.Environment, paint terminal.Painter) *screen {
 	s := &screen{
 		out: env.Out, width: env.Width, clock: env.Clock, paint: paint,
-		bar: Meter{Paint: paint, Unicode: env.Unicode()},
+		bar: Meter{terminal.Bar{Paint: paint, Unicode: env.Unicode()}},
 	}
 	s.stop = terminal.Redraw(s.clock, redrawEvery, func() {
 		s.mu.Lock()

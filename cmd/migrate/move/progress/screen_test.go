@@ -134,7 +134,7 @@ func TestBar(t *testing.T) {
 		{"slimmer", with(func(p *State) { p.hold, p.holdSince = waiting, at }), 30, true},
 		{"hopeless", half, 10, true},
 	} {
-		lines := Meter{Unicode: tc.unicode}.lines(tc.p, at, tc.width)
+		lines := Meter{terminal.Bar{Unicode: tc.unicode}}.lines(tc.p, at, tc.width)
 		fmt.Fprintf(&b, "# %s\n%s\n", tc.name, strings.Join(lines, "\n"))
 		for _, line := range lines {
 			if got := len([]rune(line)); got >= tc.width {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/sliceshift/sliceshift/migration"
 	"github.com/sliceshift/sliceshift/migration/plan"
+	"github.com/sliceshift/sliceshift/migration/planner"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
@@ -49,7 +50,7 @@ func (t *Tracker) measure(now time.Time, m *api.Migration, outcome migration.Out
 		// The time of an ordinal that is turned round starts again.
 		t.back, t.since = back, now
 	}
-	has := plan.DestinationSlice(s)
+	has := planner.DestinationSlice(s)
 	t.Moved, t.Total = migration.Progress(s, *m.Status.Baseline)
 	if h := m.Status.Handoff; h != nil {
 		switch there := has.Presence == plan.Seen && has.Has(h.Ordinal); {

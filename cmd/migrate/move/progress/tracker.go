@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/sliceshift/sliceshift/cmd/migrate/move/preview"
+	"github.com/sliceshift/sliceshift/cmd/migrate/move/status"
 	"github.com/sliceshift/sliceshift/cmd/migrate/terminal"
 	"github.com/sliceshift/sliceshift/migration"
 	"github.com/sliceshift/sliceshift/migration/plan"
@@ -22,6 +23,10 @@ type Tracker struct {
 	// reported is the hold that was reported last.
 	reported *plan.Hold
 	handoffs []time.Duration
+	// seals are those of the ordinal on its way that were reported, by claim templates.
+	seals map[string]string
+	// heldAhead is what was reported last of copies for later turns that are refused.
+	heldAhead status.Stall
 	// fewestAvailable is the fewest available replicas that were observed; -1: none yet.
 	fewestAvailable int32
 	writes          int
@@ -35,6 +40,7 @@ func NewTracker(now time.Time, m *api.Migration) *Tracker {
 	if h := m.Status.Handoff; h != nil {
 		t.ordinal, t.since = &h.Ordinal, h.StartTime.Time
 	}
+	t.sealed(now, m)
 	return t
 }
 
@@ -68,11 +74,57 @@ func (t *Tracker) Observe(now time.Time, m *api.Migration, outcome migration.Out
 		events = append(events, t.ordinalDone(now, done))
 	}
 	t.follow(now, m, outcome.Decision)
+	events = append(events, t.sealed(now, m)...)
+	events = append(events, t.ahead(now, m)...)
 	events = append(events, t.holdEvents(now, m, outcome)...)
 	if outcome.Done {
 		events = append(events, t.completed(now, outcome.Decision))
 	}
 	return events
+}
+
+// ahead is the event of copies for later turns that a cluster refuses, when it is a new one.
+func (t *Tracker) ahead(now time.Time, m *api.Migration) []Event {
+	held := status.AheadOf(m)
+	switch {
+	case held == nil:
+		t.heldAhead = status.Stall{}
+		return nil
+	case *held == t.heldAhead:
+		return nil
+	}
+	t.heldAhead = *held
+	e := t.Event(now, Waiting, held.Message)
+	e.Reason, e.Remedy = held.Reason, held.Remedy
+	return []Event{e}
+}
+
+// sealed are the events of volumes that were copied since, and found equal on both sides.
+func (t *Tracker) sealed(now time.Time, m *api.Migration) (events []Event) {
+	seals := map[string]string{}
+	if h := m.Status.Handoff; h != nil {
+		for _, v := range h.Volumes {
+			seal := v.Copy.Seal
+			if seal.Root == "" {
+				continue
+			}
+			if seals[v.ClaimTemplate] = seal.Root; t.seals[v.ClaimTemplate] == seal.Root {
+				continue
+			}
+			text := fmt.Sprintf("%s was copied, %s in %s, and both sides are equal: %s", v.ClaimTemplate, terminal.Size(seal.Bytes), terminal.Count(int(seal.Files), "file"), short(seal.Root))
+			e := t.Event(now, Sealed, text).of(t.ordinal, t.step)
+			e.Seal = &Seal{Root: seal.Root, Bytes: seal.Bytes, Files: seal.Files, Seconds: seal.Seconds}
+			events = append(events, e)
+		}
+	}
+	t.seals = seals
+	return events
+}
+
+// short is as much of a root as people compare.
+func short(root string) string {
+	const most = len("blake3:") + 8
+	return root[:min(most, len(root))]
 }
 
 // written is the event of a write. The names of volumes are long and say little: people

@@ -239,6 +239,43 @@ func TestStalledTwice(t *testing.T) {
 	}
 }
 
+// TestSealed: each copy that both sides have shown to be equal is told once; another one of the same claim is another.
+func TestSealed(t *testing.T) {
+	sealed := func(root string) func(*api.Migration) {
+		return func(m *api.Migration) {
+			m.Status.Handoff = &api.Handoff{Ordinal: 1, Volumes: []api.HandoffVolume{
+				{ClaimTemplate: "logs"},
+				{ClaimTemplate: "data", Copy: api.CopyAttempt{Seal: api.CopySeal{Root: root, Bytes: 8 << 20, Files: 33, Seconds: 2}}},
+			}}
+		}
+	}
+	const first, second = "blake3:0123456789abcdef", "blake3:fedcba9876543210"
+	s := newStory()
+	for _, root := range []string{"", first, first, second} {
+		s.add(time.Second, sealed(root), migration.Outcome{Saved: true})
+	}
+	s.add(2*time.Second, func(m *api.Migration) { m.Status.Handoff = nil }, migration.Outcome{Saved: true})
+	events, _ := s.events()
+	var got []string
+	for _, e := range events {
+		if e.Kind == Sealed && *e.Ordinal == 1 && e.Seal.Files == 33 {
+			got = append(got, e.Message)
+		}
+	}
+	want := []string{
+		"data was copied, 8.0 MiB in 33 files, and both sides are equal: blake3:01234567",
+		"data was copied, 8.0 MiB in 33 files, and both sides are equal: blake3:fedcba98",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	m := movetest.Moving(0, 2)
+	sealed(first)(m)
+	if events := NewTracker(commandtest.Noon, m).sealed(commandtest.Noon, m); len(events) != 0 {
+		t.Errorf("what an earlier run has told is told again: %v", events)
+	}
+}
+
 func TestStopped(t *testing.T) {
 	for step, want := range map[api.Step]string{
 		api.StepReserveBudget:  "stopped: 0 of 2 ordinals are moved; ordinal 1 is on its way, at ReserveBudget",

@@ -2,6 +2,7 @@ package status
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -14,33 +15,36 @@ import (
 // conditionOrder is that of a migration's life.
 var conditionOrder = []string{api.ConditionAccepted, api.ConditionProgressing, api.ConditionStalled, api.ConditionCompleted}
 
-// conditions writes the conditions as a tree.
-func (g *Page) conditions(conditions []metav1.Condition) {
+// conditions writes the conditions as a tree. What the page has said already, why it is stalled, is not said again.
+func (g *Page) conditions(conditions []metav1.Condition, said *Stall) {
 	branch, last := "|- ", "`- "
 	if g.Unicode {
 		branch, last = "├─ ", "└─ "
 	}
-	for i, kind := range conditionOrder {
-		if i == len(conditionOrder)-1 {
+	kinds := conditionOrder
+	if meta.FindStatusCondition(conditions, api.ConditionAheadHeld) != nil {
+		kinds = slices.Insert(slices.Clone(kinds), len(kinds)-1, api.ConditionAheadHeld)
+	}
+	for i, kind := range kinds {
+		if i == len(kinds)-1 {
 			branch = last
 		}
-		text, paint := g.condition(kind, meta.FindStatusCondition(conditions, kind))
+		text, paint := g.condition(kind, meta.FindStatusCondition(conditions, kind), said)
 		g.line(branch, text, paint)
 	}
 }
 
-func (g *Page) condition(kind string, c *metav1.Condition) (text string, paint func(string) string) {
+func (g *Page) condition(kind string, c *metav1.Condition, said *Stall) (text string, paint func(string) string) {
 	if c == nil {
 		return fmt.Sprintf("%-12s -", kind), g.Paint.Dim
 	}
 	text = fmt.Sprintf("%-12s %-5s", kind, c.Status)
-	holds, stalled := c.Status == metav1.ConditionTrue, kind == api.ConditionStalled
+	holds, stalled := c.Status == metav1.ConditionTrue, kind == api.ConditionStalled || kind == api.ConditionAheadHeld
 	if holds || !stalled {
 		text += "  " + c.Reason
 	}
 	text += fmt.Sprintf(" (%s)", terminal.Coarse(since(g.Now, c.LastTransitionTime.Time)))
-	if c.Message != "" && !stalled {
-		message, _ := CutRemedy(c.Message)
+	if message, _ := CutRemedy(c.Message); message != "" && !stalled && (said == nil || message != said.Message) {
 		text += ": " + message
 	}
 	switch {

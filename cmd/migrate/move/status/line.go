@@ -17,7 +17,15 @@ type Stall struct{ Reason, Message, Remedy string }
 
 // StallOf is why a migration is stalled; nil when it is not.
 func StallOf(m *api.Migration) *Stall {
-	c := meta.FindStatusCondition(m.Status.Conditions, api.ConditionStalled)
+	return heldBy(m, api.ConditionStalled)
+}
+
+// AheadOf is why copies for later turns are refused; nil when none is.
+func AheadOf(m *api.Migration) *Stall { return heldBy(m, api.ConditionAheadHeld) }
+
+// heldBy is what a condition says whose truth is a trouble; nil: it is not true.
+func heldBy(m *api.Migration, kind string) *Stall {
+	c := meta.FindStatusCondition(m.Status.Conditions, kind)
 	if c == nil || c.Status != metav1.ConditionTrue {
 		return nil
 	}

@@ -8,7 +8,6 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/sliceshift/sliceshift/cmd/migrate/move/progress"
 	"github.com/sliceshift/sliceshift/cmd/migrate/terminal"
 	"github.com/sliceshift/sliceshift/internal/records"
 	"github.com/sliceshift/sliceshift/migration/schedule"
@@ -62,9 +61,8 @@ func (g *Page) Show(m *api.Migration, cluster, record string) string {
 	g.field("Destination", sliceText(status.Destination, cmp.Or(to.Namespace, m.Namespace)+"/"+cmp.Or(to.Name, from.Name)))
 	if status.Baseline != nil {
 		const width = 20
-		done := progress.State{Moved: status.Arrived(), Total: status.Total}
-		meter := progress.Meter{Paint: g.Paint, Unicode: g.Unicode}.Draw(done.Fraction(), width)
-		g.line(terminal.Pad("Moved", fieldWidth)+meter, fmt.Sprintf(" %d of %d", done.Moved, done.Total), nil)
+		bar := terminal.Bar{Paint: g.Paint, Unicode: g.Unicode}.Draw(float64(status.Arrived())/float64(max(status.Total, 1)), width)
+		g.line(terminal.Pad("Moved", fieldWidth)+bar, fmt.Sprintf(" %d of %d", status.Arrived(), status.Total), nil)
 		g.field("Budget", fmt.Sprintf("%d of %d replicas may be unavailable at once", status.Baseline.Budget, status.Baseline.Replicas))
 	}
 	g.field("Handoff", handoffText(status.Handoff, g.Now))
@@ -77,12 +75,9 @@ func (g *Page) Show(m *api.Migration, cluster, record string) string {
 	for i, run := range status.Hooks {
 		g.hook(i, run)
 	}
-	if stall := StallOf(m); stall != nil {
-		g.line(terminal.Pad("Stalled", fieldWidth), stall.Reason+": "+stall.Message, g.Paint.Red)
-		if stall.Remedy != "" {
-			g.field("", "to mend it: "+stall.Remedy)
-		}
-	}
+	stall := StallOf(m)
+	g.stall("Stalled", stall, g.Paint.Red)
+	g.stall("Ahead", AheadOf(m), g.Paint.Yellow)
 	if records.Completed(m) == "" {
 		for i, w := range status.Warnings {
 			g.entry("Warnings", i, w.Reason+": "+w.Message, g.Paint.Yellow)
@@ -92,8 +87,19 @@ func (g *Page) Show(m *api.Migration, cluster, record string) string {
 		g.field("Driven by", fmt.Sprintf("%s (%s, epoch %d)", fence.Holder, strings.ToLower(string(fence.Direction)), fence.Epoch))
 	}
 	g.line("Conditions", "", nil)
-	g.conditions(status.Conditions)
+	g.conditions(status.Conditions, stall)
 	return g.text.String()
+}
+
+// stall says what holds something up, and what mends it; nil: nothing does.
+func (g *Page) stall(name string, stall *Stall, paint func(string) string) {
+	if stall == nil {
+		return
+	}
+	g.line(terminal.Pad(name, fieldWidth), stall.Reason+": "+stall.Message, paint)
+	if stall.Remedy != "" {
+		g.field("", "to mend it: "+stall.Remedy)
+	}
 }
 
 // entry is a line of a list, whose first one has its name.

@@ -33,6 +33,11 @@ func TestStatusText(t *testing.T) {
 	waits.Status.Schedule = &api.ScheduleStatus{
 		OpensTime: new(metav1.NewTime(commandtest.Noon.Add(10 * time.Hour))), ClosesTime: new(metav1.NewTime(commandtest.Noon.Add(14 * time.Hour))), HandoffSeconds: 90, Left: 3,
 	}
+	held := movetest.Moving(1, 4)
+	held.Status.Conditions = append(held.Status.Conditions, metav1.Condition{
+		Type: api.ConditionAheadHeld, Status: metav1.ConditionTrue, Reason: api.ReasonWriteRefused, LastTransitionTime: metav1.NewTime(commandtest.Noon.Add(-time.Minute)),
+		Message: "ordinal 1, to be copied before its turn: cluster west refused to create claim a: exceeded quota: few. To mend it: kubectl describe quota -n shop",
+	})
 	for name, tc := range map[string]struct {
 		m       *api.Migration
 		record  string
@@ -45,6 +50,7 @@ func TestStatusText(t *testing.T) {
 		"status_unbegun.txt":   {m: unbegun},
 		"status_gates.txt":     {m: gated},
 		"status_windows.txt":   {m: waits},
+		"status_ahead.txt":     {m: held},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := Page{Now: commandtest.Noon, Paint: tc.paint, Unicode: tc.unicode}

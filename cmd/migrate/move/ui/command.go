@@ -127,6 +127,10 @@ func (o *options) Run(ctx context.Context) error {
 		}
 		return where.Connect(nil)
 	})
+	asks, err := o.connection.Watching()
+	if err != nil {
+		return err
+	}
 	served := board.New()
 	s, err := server.New(server.Options{Cluster: o.connection.Name(), Board: served, Store: o.store, Plan: o.forecast, Clock: o.Clock})
 	if err != nil {
@@ -138,7 +142,7 @@ func (o *options) Run(ctx context.Context) error {
 		return fmt.Errorf("serving the page: %w; choose another one with --port", err)
 	}
 	running, ctx := errgroup.WithContext(ctx)
-	running.Go(func() error { return served.Watch(ctx, o.connection, o.namespaces, o.Clock) })
+	running.Go(func() error { return served.Watch(ctx, asks, o.namespaces, o.Clock) })
 	running.Go(func() error { return serve(ctx, listener, s) })
 	o.tell(ctx, fmt.Sprintf("http://%s/#token=%s", listener.Addr(), s.Token()))
 	return running.Wait()

@@ -15,7 +15,7 @@ import (
 	"github.com/sliceshift/sliceshift/cmd/migrate/move/ui/server"
 	"github.com/sliceshift/sliceshift/internal/clusters"
 	"github.com/sliceshift/sliceshift/internal/records"
-	"github.com/sliceshift/sliceshift/migration/plan"
+	"github.com/sliceshift/sliceshift/migration/planner"
 	"github.com/sliceshift/sliceshift/migration/preflight"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
@@ -35,14 +35,14 @@ func (o *options) forecast(ctx context.Context, m board.Migration) (server.Forec
 		return server.Forecast{}, err
 	}
 	if asked.Status.Baseline != nil {
-		if why := plan.Unbelievable(snapshot); why != "" {
+		if why := planner.Unbelievable(snapshot); why != "" {
 			return server.Forecast{}, fmt.Errorf("the status is not believed: %s", why)
 		}
 		return server.Forecast{Page: preview.NewPlan(asked, preview.Underway, snapshot).Page()}, nil
 	}
 	found := server.Forecast{Page: preview.NewPlan(asked, preview.Beginning, snapshot).Page()}
 	snapshot.Record.Fence = nil // an epoch of an earlier move is no other process's
-	checks := preflight.NewReport(plan.Preflight(snapshot))
+	checks := preflight.NewReport(planner.Preflight(snapshot))
 	found.Checks = &checks
 	return found, nil
 }

@@ -71,6 +71,9 @@ func (b *Board) put(f *Feed, m *api.Migration, record bool) error {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if f != nil && f.standing().State == Forbidden {
+		return nil // a watch outlives the right to it
+	}
 	before, known := b.entries[key]
 	if !known && len(b.entries) >= mostMigrations {
 		b.leftOut[key] = struct{}{}

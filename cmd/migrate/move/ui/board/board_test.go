@@ -174,9 +174,40 @@ func TestStanding(t *testing.T) {
 	}
 }
 
+// TestForbidden: once somebody may not read any more, nothing of it is shown, also not what a watch that is still open
+// brings; it is shown again when it is read again.
+func TestForbidden(t *testing.T) {
+	b := New()
+	f := newFeed(b, nil, "shop", false, clocktesting.NewFakeClock(commandtest.Noon))
+	add := func(name, version string) bool {
+		if err := f.Add(named(name, version)); err != nil {
+			t.Fatal(err)
+		}
+		_, shown := b.Get(view.KeyOf("shop", name, false))
+		return shown
+	}
+	f.note(nil)
+	if !add("web", "1") {
+		t.Fatal("it is not shown")
+	}
+	stopped := false
+	f.stop = func() { stopped = true }
+	for _, refusal := range []error{apierrors.NewForbidden(schema.GroupResource{}, "", errors.New("no")), apierrors.NewUnauthorized("expired")} {
+		if f.note(refusal); len(b.entries) != 0 || add("web", "2") {
+			t.Errorf("after %v there are %d", refusal, len(b.entries))
+		}
+	}
+	if f.end(); !stopped {
+		t.Error("the watch goes on")
+	}
+	if f.note(nil); !add("web", "3") {
+		t.Error("it is not shown again")
+	}
+}
+
 // TestWatchNothing: to watch no namespace is a mistake.
 func TestWatchNothing(t *testing.T) {
-	if err := New().Watch(t.Context(), movetest.Offline(t, "east"), nil, clock.RealClock{}); err == nil {
+	if err := New().Watch(t.Context(), nil, nil, clock.RealClock{}); err == nil {
 		t.Error("it watches nothing")
 	}
 }
@@ -185,7 +216,11 @@ func TestWatchNothing(t *testing.T) {
 func TestWatchEnds(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	stop()
-	if err := New().Watch(ctx, movetest.Offline(t, "east"), []string{"shop"}, clock.RealClock{}); err != nil {
+	asks, err := movetest.Offline(t, "east").Watching()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := New().Watch(ctx, asks, []string{"shop"}, clock.RealClock{}); err != nil {
 		t.Error(err)
 	}
 }

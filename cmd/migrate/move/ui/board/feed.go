@@ -20,7 +20,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sliceshift/sliceshift/cmd/migrate/move/ui/view"
-	"github.com/sliceshift/sliceshift/internal/clusters"
 	"github.com/sliceshift/sliceshift/internal/records"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
@@ -36,7 +35,7 @@ const (
 	Live FeedState = "live"
 	// Behind: what is shown is as old as its time says.
 	Behind FeedState = "behind"
-	// Forbidden: the user may not read it.
+	// Forbidden: the user may not read it, or not any more. Nothing of it is shown.
 	Forbidden FeedState = "forbidden"
 	// NotServed: the cluster has no such kind.
 	NotServed FeedState = "not served"
@@ -73,14 +72,12 @@ type Feed struct {
 	mu    sync.Mutex
 	now   Standing
 	heard time.Time
+	// stop ends the watch that is open.
+	stop context.CancelFunc
 }
 
 // Watch watches the Migrations and the records of runs of namespaces, an empty one for all, until the context ends.
-func (b *Board) Watch(ctx context.Context, connection *clusters.Connection, namespaces []string, ticks clock.WithTicker) error {
-	asks, err := connection.Watching()
-	if err != nil {
-		return err
-	}
+func (b *Board) Watch(ctx context.Context, asks client.WithWatch, namespaces []string, ticks clock.WithTicker) error {
 	if len(namespaces) == 0 {
 		return errNoFeed
 	}
@@ -115,8 +112,20 @@ func newFeed(b *Board, asks client.WithWatch, namespace string, record bool, tic
 	return f
 }
 
-// run watches until the context ends. The reflector begins anew whatever happens.
+// run watches until the context ends, anew where the right to it was taken away meanwhile.
 func (f *Feed) run(ctx context.Context) {
+	for ctx.Err() == nil {
+		open, stop := context.WithCancel(ctx)
+		f.mu.Lock()
+		f.stop = stop
+		f.mu.Unlock()
+		f.watch(open)
+		stop()
+	}
+}
+
+// watch watches until the context ends. The reflector begins anew whatever happens.
+func (f *Feed) watch(ctx context.Context) {
 	quiet := logr.Discard()
 	reflector := toolscache.NewReflectorWithOptions(&toolscache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
@@ -147,11 +156,27 @@ func (f *Feed) probe(ctx context.Context) {
 		bounded, cancel := context.WithTimeout(ctx, probeTimeout)
 		err := f.asks.List(bounded, f.list(), f.with(metav1.ListOptions{Limit: 1}))
 		cancel()
-		if ctx.Err() == nil {
-			f.note(err)
+		if ctx.Err() != nil {
+			return
+		}
+		f.note(err)
+		if refuses(err) {
+			f.end()
 		}
 	}
 }
+
+// end ends the watch that is open: its API server asks for the right to it only when it begins.
+func (f *Feed) end() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.stop != nil {
+		f.stop()
+	}
+}
+
+// refuses says whether an API server has refused to show anything.
+func refuses(err error) bool { return apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) }
 
 func (f *Feed) list() client.ObjectList {
 	if f.record {
@@ -180,7 +205,7 @@ func (f *Feed) note(err error) {
 	switch {
 	case err == nil:
 		f.now.State, f.now.Message, f.heard = Live, "", now
-	case apierrors.IsForbidden(err):
+	case refuses(err):
 		f.now.State, f.now.Message = Forbidden, err.Error()
 	case meta.IsNoMatchError(err), apierrors.IsNotFound(err):
 		f.now.State, f.now.Message = NotServed, ""
@@ -195,8 +220,11 @@ func (f *Feed) note(err error) {
 			f.now.Since = f.heard
 		}
 	}
-	changed := f.now != before
+	changed, forbidden := f.now != before, f.now.State == Forbidden
 	f.mu.Unlock()
+	if forbidden {
+		f.board.keep(f, nil)
+	}
 	if changed {
 		f.board.heard()
 	}

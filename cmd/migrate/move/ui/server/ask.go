@@ -40,7 +40,7 @@ func newDocument(p page.Page) (document, error) {
 }
 
 // report tells what a migration has done: as a document, or with format=html as the file that "report -o html" prints.
-func (s *Server) report(w http.ResponseWriter, r *http.Request) {
+func (s *user) report(w http.ResponseWriter, r *http.Request) {
 	m, found := s.find(w, r)
 	if !found {
 		return
@@ -61,7 +61,7 @@ func (s *Server) report(w http.ResponseWriter, r *http.Request) {
 }
 
 // plan says what a migration would do from here.
-func (s *Server) plan(w http.ResponseWriter, r *http.Request) {
+func (s *user) plan(w http.ResponseWriter, r *http.Request) {
 	m, found := s.find(w, r)
 	if !found {
 		return
@@ -102,7 +102,7 @@ type request struct {
 const mostRequest = 4 << 10
 
 // act sets the mode of a migration, in the user's name.
-func (s *Server) act(w http.ResponseWriter, r *http.Request) {
+func (s *user) act(w http.ResponseWriter, r *http.Request) {
 	var asked request
 	if r.Header.Get("Content-Type") != "application/json" {
 		fail(w, http.StatusUnsupportedMediaType, "the request is not JSON")
@@ -144,7 +144,7 @@ func (s *Server) act(w http.ResponseWriter, r *http.Request) {
 }
 
 // refuse answers with what the API server has said.
-func (s *Server) refuse(w http.ResponseWriter, err error) {
+func (s *user) refuse(w http.ResponseWriter, err error) {
 	code := http.StatusBadGateway
 	// 401 is the token's: that of the cluster's user is another one.
 	var status apierrors.APIStatus

@@ -16,7 +16,7 @@ const contentPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; 
 //
 // A name that leads here and is not this machine's own is an attacker's, whose page has been rebound to this address
 // (DNS rebinding). Another origin, also another port of this machine, is another program's.
-func guard(next http.Handler) http.Handler {
+func guard(next http.Handler, stranger func(*http.Request) string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		head := w.Header()
 		head.Set("Content-Security-Policy", contentPolicy)
@@ -34,16 +34,21 @@ func guard(next http.Handler) http.Handler {
 	})
 }
 
-// stranger is why a request is not one of our page's; empty: it may be.
-func stranger(r *http.Request) string {
+// onThisMachine is why a request is not one of a page of this machine; empty: it may be.
+func onThisMachine(r *http.Request) string {
 	if !loopback(r.Host) {
 		return "this server answers to 127.0.0.1, [::1] and localhost only: open the address that the command has printed"
 	}
+	return elsewhere(r, "http://"+r.Host)
+}
+
+// elsewhere is why a request is not one of a page of an origin; empty: it may be.
+func elsewhere(r *http.Request, own string) string {
 	if site := r.Header.Get("Sec-Fetch-Site"); site != "" && site != "same-origin" && site != "none" {
 		return "another page asks for this one: type its address, or paste it"
 	}
-	if origin := r.Header.Get("Origin"); origin != "" && origin != "http://"+r.Host {
-		return "another origin asks for this page"
+	if origin := r.Header.Get("Origin"); origin != "" && origin != own {
+		return "another origin asks for this page: a proxy in front of it must leave the header Host as it is"
 	}
 	return ""
 }
@@ -57,11 +62,19 @@ func loopback(host string) bool {
 	return name == "127.0.0.1" || name == "::1" || name == "localhost"
 }
 
+// bearer is the token of a request; empty: it has none.
+func bearer(r *http.Request) string {
+	given, found := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+	if !found {
+		return ""
+	}
+	return given
+}
+
 // authorized refuses a request without the token of this process.
 func (s *Server) authorized(next http.HandlerFunc) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		given, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
-		if subtle.ConstantTimeCompare([]byte(given), []byte(s.token)) != 1 {
+		if subtle.ConstantTimeCompare([]byte(bearer(r)), []byte(s.token)) != 1 {
 			fail(w, http.StatusUnauthorized, "the token is missing, or it is of a process that has ended: open the address that the command has printed")
 			return
 		}

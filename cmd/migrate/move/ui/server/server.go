@@ -36,19 +36,32 @@ type Options struct {
 	Board   *board.Board
 	// Store is where a migration is kept.
 	Store func(namespace, name string, record bool) records.Store
-	// Plan runs the planner over what both sides show. It writes nothing.
+	// Plan runs the planner over what both sides show. It writes nothing. Nil: no plans are made here.
 	Plan  func(ctx context.Context, m board.Migration) (Forecast, error)
 	Clock clock.WithTicker
 }
 
-// Server serves the page and what it asks for.
-type Server struct {
+// user is what one user may see and do.
+type user struct {
 	Options
-	token string
+	// remote is true where the page is served to other machines, by a manager.
+	remote bool
 	// planning is held by who plans: that reads much, so one does at a time.
 	planning chan struct{}
+}
+
+// Server serves the page on the machine of its user, and what it asks for.
+type Server struct {
+	*user
+	token string
 	http.Handler
 }
+
+// api are the paths of what is asked of a cluster, below that of the page.
+const (
+	eventsPath = "api/events"
+	onePath    = "api/{kind}/{namespace}/{name}/"
+)
 
 // New prepares the server. Its token is another one each time.
 func New(o Options) (*Server, error) {
@@ -56,16 +69,15 @@ func New(o Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{Options: o, token: rand.Text(), planning: make(chan struct{}, 1)}
+	s := &Server{user: &user{Options: o, planning: make(chan struct{}, 1)}, token: rand.Text()}
 	mux := http.NewServeMux()
 	mux.Handle("GET /", http.FileServerFS(files))
-	const one = "/api/{kind}/{namespace}/{name}"
 	for pattern, handle := range map[string]http.HandlerFunc{
-		"GET /api/events": s.events, "GET " + one + "/report": s.report, "GET " + one + "/plan": s.plan, "POST " + one + "/act": s.act,
+		"GET /" + eventsPath: s.events, "GET /" + onePath + "report": s.report, "GET /" + onePath + "plan": s.plan, "POST /" + onePath + "act": s.act,
 	} {
 		mux.Handle(pattern, s.authorized(handle))
 	}
-	s.Handler = guard(mux)
+	s.Handler = guard(mux, onThisMachine)
 	return s, nil
 }
 
@@ -73,7 +85,7 @@ func New(o Options) (*Server, error) {
 func (s *Server) Token() string { return s.token }
 
 // find is the migration that a request is about; it has answered when there is none.
-func (s *Server) find(w http.ResponseWriter, r *http.Request) (board.Migration, bool) {
+func (s *user) find(w http.ResponseWriter, r *http.Request) (board.Migration, bool) {
 	m, found := s.Board.Get(keyOf(r))
 	if !found {
 		fail(w, http.StatusNotFound, "there is no migration "+r.PathValue("namespace")+"/"+r.PathValue("name")+" any more")

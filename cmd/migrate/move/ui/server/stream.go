@@ -24,12 +24,14 @@ type state struct {
 	Cluster string           `json:"cluster"`
 	Feeds   []board.Standing `json:"feeds"`
 	Steps   []view.Step      `json:"steps"`
+	// Remote is true where the page is served to other machines: it asks for a token, and makes no plans.
+	Remote bool `json:"remote,omitempty"`
 }
 
 // stream is a page that is told of changes.
 type stream struct {
-	server *Server
-	page   *board.Page
+	user *user
+	page *board.Page
 	// shown is the one that the page shows in full; empty: none.
 	shown view.Key
 	out   http.ResponseWriter
@@ -38,7 +40,7 @@ type stream struct {
 }
 
 // events sends all rows, then each change, and all of the one that the page shows, until the page is closed.
-func (s *Server) events(w http.ResponseWriter, r *http.Request) {
+func (s *user) events(w http.ResponseWriter, r *http.Request) {
 	page, err := s.Board.Join()
 	if err != nil {
 		fail(w, http.StatusServiceUnavailable, err.Error())
@@ -46,7 +48,7 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 	}
 	defer page.Leave()
 	w.Header().Set("Content-Type", "text/event-stream")
-	to := &stream{server: s, page: page, shown: view.Key(r.URL.Query().Get("one")), out: w}
+	to := &stream{user: s, page: page, shown: view.Key(r.URL.Query().Get("one")), out: w}
 	beat, flush := s.Clock.NewTicker(beatEvery), s.Clock.NewTicker(flushEvery)
 	defer beat.Stop()
 	defer flush.Stop()
@@ -73,12 +75,12 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 // tell sends what has changed; the first time that is all there is.
 func (t *stream) tell() error {
 	c := t.page.Take()
-	now := t.server.Clock.Now()
+	now := t.user.Clock.Now()
 	if err := t.send("now", now); err != nil {
 		return err
 	}
 	if c.Feeds != nil {
-		if err := t.send("state", state{t.server.Cluster, c.Feeds, view.Steps()}); err != nil {
+		if err := t.send("state", state{t.user.Cluster, c.Feeds, view.Steps(), t.user.remote}); err != nil {
 			return err
 		}
 	}
@@ -96,11 +98,11 @@ func (t *stream) tell() error {
 	if t.shown == "" || !c.Touched(t.shown) {
 		return nil
 	}
-	m, found := t.server.Board.Get(t.shown)
+	m, found := t.user.Board.Get(t.shown)
 	if !found {
 		return nil
 	}
-	return t.send("one", view.NewDetail(m.Migration, m.Record, t.server.Cluster, now))
+	return t.send("one", view.NewDetail(m.Migration, m.Record, t.user.Cluster, now))
 }
 
 // send sends one event.
@@ -110,7 +112,7 @@ func (t *stream) send(event string, value any) error {
 		return err
 	}
 	control := http.NewResponseController(t.out)
-	if err := control.SetWriteDeadline(t.server.Clock.Now().Add(writeTimeout)); err != nil {
+	if err := control.SetWriteDeadline(t.user.Clock.Now().Add(writeTimeout)); err != nil {
 		return err
 	}
 	if _, err := fmt.Fprintf(t.out, "event: %s\ndata: %s\n\n", event, data); err != nil {

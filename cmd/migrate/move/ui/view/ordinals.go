@@ -72,6 +72,7 @@ type Step struct {
 func Steps() []Step {
 	return []Step{
 		{api.StepGate, "wait until all others are available"},
+		{api.StepCopyAhead, "copy its volumes while it runs"},
 		{api.StepReserveBudget, "reserve the disruption budget"},
 		{api.StepSecureVolumes, "secure its volumes"},
 		{api.StepScaleDown, "stop it"},

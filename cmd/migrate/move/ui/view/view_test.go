@@ -225,7 +225,7 @@ func TestDetail(t *testing.T) {
 
 // TestSteps: each step of a handoff has its words, in the order of the API.
 func TestSteps(t *testing.T) {
-	want := []api.Step{api.StepGate, api.StepReserveBudget, api.StepSecureVolumes, api.StepScaleDown, api.StepAwaitRelease, api.StepCarryVolumes, api.StepScaleUp, api.StepAwaitReadiness}
+	want := []api.Step{api.StepGate, api.StepCopyAhead, api.StepReserveBudget, api.StepSecureVolumes, api.StepScaleDown, api.StepAwaitRelease, api.StepCarryVolumes, api.StepScaleUp, api.StepAwaitReadiness}
 	var got []api.Step
 	for _, s := range Steps() {
 		if s.Text == "" {

@@ -2,11 +2,12 @@
 
 import { age, ageOf, byId, call, clock, el, forget, say, world } from './lib.js';
 import { showList } from './list.js';
+import { credentials, showLogin } from './login.js';
 import { act, showOne } from './one.js';
 
 const { rows } = world;
 const silence = 12000; // ms; something is sent every 5 s
-let listed = false, heard = Date.now(), tried = Date.now(), broken = null, stream = null;
+let listed = false, heard = Date.now(), tried = Date.now(), broken = null, stream = null, locked = null;
 
 // Where we are: the list, or one migration and which of its views.
 function route() {
@@ -14,13 +15,16 @@ function route() {
   return kind ? { key: `${kind}/${namespace}/${name}`, name, view: view ?? 'now' } : { key: '', view: 'list' };
 }
 
-// The stream of events.
+// The stream of events. One of a manager ends now and then, and is opened anew.
 async function listen() {
+  if (locked) return;
   const mine = stream = new AbortController();
-  const one = route().key;
+  const asked = new URLSearchParams();
+  if (route().key) asked.set('one', route().key);
+  if (credentials.namespaces) asked.set('namespaces', credentials.namespaces);
   while (stream === mine) {
     try {
-      const response = await call(`/api/events${one ? `?one=${encodeURIComponent(one)}` : ''}`, { signal: mine.signal });
+      const response = await call(`api/events?${asked}`, { signal: mine.signal });
       const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
       listed = false;
       for (let text = ''; ;) {
@@ -31,6 +35,7 @@ async function listen() {
       }
     } catch (error) {
       if (stream !== mine) return;
+      if (error.login) return lock(error.message);
       broken = error.status ? error.message : null;
     }
     if (stream === mine) {
@@ -38,6 +43,26 @@ async function listen() {
       await new Promise((resolve) => setTimeout(resolve, 1000));
     }
   }
+}
+
+// lock shows nothing any more until a user has shown a token that counts.
+function lock(why) {
+  locked = why;
+  stream?.abort();
+  stream = null;
+  credentials.forget();
+  rows.clear();
+  Object.assign(world, { known: null, detail: null });
+  broken = null;
+  show();
+}
+
+function unlock() {
+  locked = null;
+  place = null;
+  heard = Date.now();
+  show();
+  listen();
 }
 
 function take(event) {
@@ -78,9 +103,9 @@ function tellChange(before, after) {
 // What is wrong with what is shown: where it is old, and where the user may not look.
 function showFaults() {
   const faults = [];
-  const silent = Date.now() - heard > silence;
+  const silent = !locked && Date.now() - heard > silence;
   if (broken) faults.push(broken);
-  else if (silent) faults.push(['kubectl migrate ui does not answer any more, since ', age(new Date(heard + world.ahead).toISOString()), ': what is shown is as old as that. Is it still running?']);
+  else if (silent) faults.push([`${world.known?.remote ? 'The manager' : 'kubectl migrate ui'} does not answer any more, since `, age(new Date(heard + world.ahead).toISOString()), ': what is shown is as old as that. Is it still running?']);
   const behind = (world.known?.feeds ?? []).filter((feed) => feed.state === 'behind');
   if (behind.length) {
     const since = behind.map((feed) => feed.since).sort()[0];
@@ -97,7 +122,8 @@ function showFaults() {
     box.dataset.text = text;
     box.replaceChildren(...faults.map((fault) => el('p', { class: 'fault', role: 'alert' }, fault)));
   }
-  const standing = broken || silent ? 'not connected' : behind.length ? 'behind' : world.known?.feeds.some((feed) => feed.state === 'live') ? 'live' : 'connecting';
+  byId('leave').hidden = !world.known?.remote;
+  const standing = locked ? '' : broken || silent ? 'not connected' : behind.length ? 'behind' : world.known?.feeds.some((feed) => feed.state === 'live') ? 'live' : 'connecting';
   byId('standing').textContent = standing;
   byId('standing').className = standing === 'live' || standing === 'connecting' ? '' : 'behind';
 }
@@ -106,6 +132,11 @@ let place = '';
 function show() {
   const at = route();
   byId('cluster').textContent = world.known ? `cluster ${world.known.cluster}` : '';
+  if (locked) {
+    showLogin(byId('main'), locked, unlock);
+    showFaults();
+    return;
+  }
   if (place !== location.hash) {
     place = location.hash;
     byId('main').replaceChildren();
@@ -119,7 +150,7 @@ function show() {
 
 setInterval(() => {
   for (const time of document.querySelectorAll('[data-since]')) time.textContent = ageOf(time.dataset.since);
-  if (Date.now() - Math.max(heard, tried) > silence) {
+  if (!locked && Date.now() - Math.max(heard, tried) > silence) {
     tried = Date.now();
     stream?.abort();
     listen();
@@ -143,7 +174,7 @@ function help() {
 }
 
 addEventListener('keydown', (event) => {
-  if (event.ctrlKey || event.metaKey || event.altKey || byId('dialog').open) return;
+  if (event.ctrlKey || event.metaKey || event.altKey || byId('dialog').open || locked) return;
   const { view } = route();
   if (event.target.matches('input')) {
     if (event.key === 'Escape') event.target.blur();
@@ -158,6 +189,7 @@ addEventListener('keydown', (event) => {
   does();
 });
 
+byId('leave').addEventListener('click', () => lock('The token is forgotten.'));
 byId('help').addEventListener('click', help);
 byId('skip').addEventListener('click', (event) => { event.preventDefault(); byId('main').focus(); });
 addEventListener('hashchange', () => {

@@ -26,9 +26,9 @@ export async function call(path, options = {}) {
   if (options.body) headers['Content-Type'] = 'application/json';
   const response = await fetch(path, { ...options, headers });
   if (response.ok) return response;
-  let why = `the server answered ${response.status}`;
-  try { why = (await response.json()).error; } catch { /* it has said nothing more */ }
-  throw Object.assign(new Error(why), { status: response.status });
+  let said = {};
+  try { said = await response.json(); } catch { /* it has said nothing more */ }
+  throw Object.assign(new Error(said.error ?? `the server answered ${response.status}`), { status: response.status, login: said.login });
 }
 
 // What is known. ahead is how far the server's clock is ahead of this one, in ms.
@@ -36,9 +36,11 @@ export const world = { rows: new Map(), known: null, detail: null, ahead: 0 };
 
 export const now = () => Date.now() + world.ahead;
 const two = (n) => String(n).padStart(2, '0');
-export const clock = (time) => new Date(time).toLocaleTimeString([], { hour12: false });
+// Each is made once: to make one takes longer than to format with it.
+const times = new Intl.DateTimeFormat([], { timeStyle: 'medium', hour12: false }), days = new Intl.DateTimeFormat([], { dateStyle: 'short', timeStyle: 'medium', hour12: false });
+export const clock = (time) => times.format(new Date(time));
 /** whole is a time with its day, unless that is today. */
-export const whole = (time) => (new Date(time).toDateString() === new Date(now()).toDateString() ? clock(time) : new Date(time).toLocaleString([], { hour12: false }));
+export const whole = (time) => (new Date(time).toDateString() === new Date(now()).toDateString() ? clock(time) : days.format(new Date(time)));
 
 export function span(seconds) {
   const s = Math.max(0, Math.round(seconds));

@@ -18,15 +18,18 @@ export function showList(main) {
   }
   const body = byId('list').tBodies[0];
   const sorted = [...world.rows.values()].filter((row) => !wanted || text(row).includes(wanted))
-    .sort((a, b) => order.indexOf(a.state) - order.indexOf(b.state) || a.namespace.localeCompare(b.namespace) || a.name.localeCompare(b.name));
+    .sort((a, b) => order.indexOf(a.state) - order.indexOf(b.state) || before(a.namespace, b.namespace) || before(a.name, b.name));
   const keys = new Set(sorted.map((row) => row.key));
   for (const [key, line] of lines) if (!keys.has(key)) { line.remove(); lines.delete(key); }
-  sorted.forEach((row, i) => {
+  let next = body.firstElementChild;
+  for (const row of sorted) {
     const line = lines.get(row.key) ?? newLine(row);
     fill(line, row);
-    if (body.children[i] !== line) body.insertBefore(line, body.children[i] ?? null);
-  });
-  if (sorted.length > 0 && !performance.getEntriesByName('painted').length) requestAnimationFrame(() => performance.mark('painted'));
+    if (line === next) next = next.nextElementSibling;
+    else body.insertBefore(line, next);
+  }
+  // A frame calls back before it is laid out and painted: only what follows it is after that.
+  if (sorted.length > 0 && !performance.getEntriesByName('painted').length) requestAnimationFrame(() => setTimeout(() => performance.mark('painted')));
   const empty = byId('empty');
   byId('list').hidden = !sorted.length;
   empty.hidden = sorted.length > 0;
@@ -34,6 +37,9 @@ export function showList(main) {
   const waiting = !world.known || world.known.feeds.every((feed) => feed.state === 'connecting');
   empty.textContent = waiting ? 'Reading the cluster …' : world.rows.size ? 'None matches the filter.' : 'No move is there. One begins with kubectl migrate run, or with a Migration.';
 }
+
+// Names are ASCII: that of no language is asked for their order.
+const before = (a, b) => (a < b ? -1 : a > b ? 1 : 0);
 
 const text = (row) => [row.namespace, row.name, row.state, row.sides[0].name, row.sides[1].name, row.record ? 'run' : ''].join(' ').toLowerCase();
 

@@ -30,7 +30,7 @@ export function showOne(main, at) {
 }
 
 function head(row, detail, at) {
-  const views = [['now', 'Now', ''], ['report', 'Report', '/report'], ['plan', 'What is left', '/plan']];
+  const views = [['now', 'Now', ''], ['report', 'Report', '/report'], !world.known?.remote && ['plan', 'What is left', '/plan']].filter(Boolean);
   return [
     el('div', { class: 'lead' }, el('h1', {}, `${row.namespace}/${row.name}`), badge(row.state),
       el('div', { class: 'actions' }, (detail?.actions ?? []).map((action) => el('button', {
@@ -143,14 +143,14 @@ function morePanel({ report, where }) {
 /** load fetches a document and puts it where the returned element is. */
 function load(at, name) {
   const box = el('div', { 'aria-busy': 'true' }, el('p', { class: 'empty' }, at.view === 'plan' ? 'Reading both sides, and planning …' : 'Making the report …'));
-  call(`/api/${at.key}/${at.view}`).then((response) => response.json()).then((made) => box.replaceChildren(...written(made, at, name)))
+  call(`api/${at.key}/${at.view}`).then((response) => response.json()).then((made) => box.replaceChildren(...written(made, at, name)))
     .catch((error) => box.replaceChildren(el('p', { class: 'panel' }, error.message))).finally(() => box.removeAttribute('aria-busy'));
   return box;
 }
 
 function written(made, at, name) {
   const again = el('button', { type: 'button', click: () => box.replaceWith(load(at, name)) }, 'Make it again');
-  const save = at.view === 'report' && el('button', { type: 'button', click: () => download(`/api/${at.key}/report?format=html`, `${name}.html`) }, 'Save as a file');
+  const save = at.view === 'report' && el('button', { type: 'button', click: () => download(`api/${at.key}/report?format=html`, `${name}.html`) }, 'Save as a file');
   const box = el('div', {},
     el('div', { class: 'bar' }, el('p', {}, made.lead), el('div', { class: 'actions' }, again, ' ', save)),
     el('section', { class: 'panel' }, el('dl', { class: 'facts' }, (made.facts ?? []).map((f) => fact(f.Name, f.Value))), made.image && el('div', { class: 'wide', tabindex: '0', role: 'region', 'aria-label': 'Timeline' }, picture(made.image))),
@@ -205,7 +205,7 @@ export function act(verb) {
   const go = el('button', { type: 'button', id: 'go', class: verb === 'rollback' ? 'danger' : 'strong', disabled: action.typed, autofocus: !action.typed, click: async () => {
     go.disabled = true;
     try {
-      await call(`/api/${detail.key}/act`, { method: 'POST', body: JSON.stringify({ verb, uid: detail.uid, confirmed: typed ? typed.value : detail.name }) });
+      await call(`api/${detail.key}/act`, { method: 'POST', body: JSON.stringify({ verb, uid: detail.uid, confirmed: typed ? typed.value : detail.name }) });
       box.close();
       say(`${labels[verb]}: it was asked for`);
     } catch (error) {

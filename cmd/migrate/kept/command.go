@@ -1,0 +1,68 @@
+package kept
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sliceshift/sliceshift/cmd/migrate/command"
+	"github.com/sliceshift/sliceshift/cmd/migrate/terminal"
+)
+
+// options are those of the command kept.
+type options struct {
+	*command.Common
+	output *command.Choice
+}
+
+const help = `Lists the volumes of a cluster that ordinals have left behind, of all migrations: parked, with
+the policy Retain, and named by no claim. No migration deletes a disk, so they stay until
+you remove them. It is asked once for each cluster: a rollback by a copy leaves some on both
+sides, the volume of before the move and the copy that the ordinal has left since.
+
+The command that is shown removes the object and leaves the disk, whose handle in the storage
+is DISK. Delete that there once no PersistentVolume of any cluster has it: an ordinal that was
+moved by Rebind runs on the disk that it has left here.`
+
+const examples = `  # What is left in both clusters
+  migrate kept --context east
+  migrate kept --context west
+
+  # The commands alone
+  migrate kept --context west -o json | jq -r '.[].remove'`
+
+// New is the command kept.
+func New(c *command.Common) *cobra.Command {
+	o := &options{Common: c, output: command.NewChoice("table", "table", "json", "yaml")}
+	cmd := c.Command(o, &cobra.Command{Use: "kept", Short: "List the volumes that ordinals have left behind", Long: help, Example: examples})
+	cmd.Flags().VarP(o.output, "output", "o", "format of the output")
+	return cmd
+}
+
+// Run lists them.
+func (o *options) Run(ctx context.Context) error {
+	connection, err := o.Connect()
+	if err != nil {
+		return err
+	}
+	all, err := All(ctx, connection.Live())
+	if err != nil {
+		return command.Unreachable(connection.Name(), err)
+	}
+	return terminal.Print(o.Out, o.output.Value, all, func(all []Volume) error {
+		if len(all) == 0 {
+			fmt.Fprintf(o.Out, "cluster %s: no volume was left behind\n", connection.Name())
+			return nil
+		}
+		t := terminal.Table{Head: []string{"VOLUME", "CLAIM", "MIGRATION", "DISK", "TO REMOVE IT"}}
+		for _, v := range all {
+			remove := v.Remove
+			if remove == "" {
+				remove = "not before its migration is completed"
+			}
+			t.Add(nil, v.Name, v.Claim, v.Migration, string(v.Disk), remove)
+		}
+		return t.Write(o.Out, o.Paint())
+	})
+}

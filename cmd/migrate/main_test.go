@@ -1,0 +1,43 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"os/exec"
+	"testing"
+)
+
+// asProgram is set where the binary of the tests is to be the program.
+const asProgram = "SLICESHIFT_TEST_AS_PROGRAM"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asProgram) != "" {
+		main()
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// TestNobodyReads: when who reads the output has gone away the process is not killed by that, in the middle of a write
+// perhaps. It ends as after any error, and says nothing.
+func TestNobodyReads(t *testing.T) {
+	reader, writer, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := reader.Close(); err != nil {
+		t.Fatal(err)
+	}
+	var said bytes.Buffer
+	program := exec.CommandContext(t.Context(), os.Args[0], "version", "-o", "json")
+	program.Env, program.Stdout, program.Stderr = append(os.Environ(), asProgram+"=1"), writer, &said
+	err = program.Run()
+	var ended *exec.ExitError
+	if !errors.As(err, &ended) || ended.ExitCode() != 1 || said.Len() > 0 {
+		t.Errorf("it ended with %v, and said %q", err, said.String())
+	}
+	if err := writer.Close(); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,160 @@
+// Package built keeps programs that are built from nested modules of this repository, in the user's cache: below the
+// folder that the Makefile names, one file for each program.
+package built
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"time"
+
+	"k8s.io/utils/clock"
+
+	"github.com/sliceshift/sliceshift/e2e/flock"
+	"github.com/sliceshift/sliceshift/internal/program"
+)
+
+// Program is everything that decides what a program looks like. Two equal ones are equal files.
+type Program struct {
+	// Name is what its file is called, with a digest behind it, and what Path calls it.
+	Name string
+	// Module is the folder of the module, see Module.
+	Module string
+	// Package is what is built: "." or the path of a package that the module requires.
+	Package string
+	// Flags are those of the linker.
+	Flags string
+	// Takes says how long a build takes with cold caches.
+	Takes string
+}
+
+// Path returns the program, and builds it first if no one has built it from the same sources before. Several
+// processes may call it at once; one builds, the others wait for it. Only a build writes to progress, which may be nil.
+func (p Program) Path(ctx context.Context, progress io.Writer) (string, error) {
+	if progress == nil {
+		progress = io.Discard
+	}
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return "", fmt.Errorf("find the user's cache folder: %w", err)
+	}
+	// Asked inside the module: its go.mod may select another toolchain.
+	version, err := program.In{Dir: p.Module}.Output(ctx, "go", "env", "GOVERSION")
+	if err != nil {
+		return "", err
+	}
+	return p.cached(ctx, version, filepath.Join(cache, "sliceshift"), func(target string) error { return p.build(ctx, target, progress) })
+}
+
+// digest is one of the module's go.mod, go.sum and sources, the Go version and what is built of it.
+func (p Program) digest(goVersion string) (string, error) {
+	made := fmt.Sprintf("%s\n%s\n%s/%s\n", goVersion, p.Flags, runtime.GOOS, runtime.GOARCH)
+	if p.Package != "." {
+		made += p.Package + "\n"
+	}
+	sum, err := program.Fingerprint(made, filepath.Join(p.Module, "go.*"), filepath.Join(p.Module, "*.go"))
+	if err != nil {
+		return "", fmt.Errorf("hash the sources of %s: %w", p.Name, err)
+	}
+	return sum, nil
+}
+
+// cached returns the program in a folder. If there is none, it makes one with build and removes older ones: they are
+// large and nobody else would ever clean up.
+func (p Program) cached(ctx context.Context, goVersion, folder string, build func(target string) error) (string, error) {
+	digest, err := p.digest(goVersion)
+	if err != nil {
+		return "", err
+	}
+	path := filepath.Join(folder, p.Name+"-"+digest)
+	if isFile(path) {
+		return path, nil
+	}
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		return "", fmt.Errorf("make the cache folder: %w", err)
+	}
+	unlock, err := flock.Wait(ctx, filepath.Join(folder, "build.lock"))
+	if err != nil {
+		return "", err
+	}
+	defer unlock()
+	if isFile(path) { // built while we waited for the lock
+		return path, nil
+	}
+
+	// The name does not start with the program's: whatever does is complete.
+	target := filepath.Join(folder, "building-"+digest)
+	defer os.Remove(target)
+	if err := build(target); err != nil {
+		return "", err
+	}
+	if err := os.Rename(target, path); err != nil {
+		return "", fmt.Errorf("publish %s: %w", p.Name, err)
+	}
+	return path, p.removeStale(folder, path)
+}
+
+func (p Program) removeStale(folder, current string) error {
+	all, err := filepath.Glob(filepath.Join(folder, p.Name+"-*"))
+	if err != nil {
+		return fmt.Errorf("list what was built of %s: %w", p.Name, err)
+	}
+	for _, each := range all {
+		if each == current {
+			continue
+		}
+		if err := os.Remove(each); err != nil {
+			return fmt.Errorf("remove a stale %s: %w", p.Name, err)
+		}
+	}
+	return nil
+}
+
+func isFile(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().IsRegular()
+}
+
+func (p Program) build(ctx context.Context, target string, progress io.Writer) error {
+	fmt.Fprintf(progress, "building %s (%s the first time)\n", p.Name, p.Takes)
+	start := clock.RealClock{}.Now()
+	in := program.In{Dir: p.Module, Env: []string{"CGO_ENABLED=0", "GOWORK=off"}}
+	if _, err := in.Output(ctx, "go", "build", "-trimpath", "-ldflags", p.Flags, "-o", target, p.Package); err != nil {
+		return fmt.Errorf("build %s: %w", p.Name, err)
+	}
+	fmt.Fprintf(progress, "built %s in %s\n", p.Name, clock.RealClock{}.Since(start).Round(100*time.Millisecond))
+	return nil
+}
+
+const mainModule = "module github.com/sliceshift/sliceshift\n"
+
+// Module returns the folder of a nested module of this repository: where the sources of this package say that it
+// is, or, in a program that was built with -trimpath, below the repository that holds the working directory.
+func Module(path ...string) (string, error) {
+	below := filepath.Join(path...)
+	if _, file, _, ok := runtime.Caller(0); ok {
+		dir := filepath.Join(filepath.Dir(file), "..", "..", below)
+		if isFile(filepath.Join(dir, "go.mod")) {
+			return dir, nil
+		}
+	}
+	dir, err := os.Getwd()
+	if err != nil {
+		return "", fmt.Errorf("find the module %s: %w", below, err)
+	}
+	for {
+		content, err := os.ReadFile(filepath.Join(dir, "go.mod"))
+		if err == nil && strings.HasPrefix(string(content), mainModule) {
+			return filepath.Join(dir, below), nil
+		}
+		parent := filepath.Dir(dir)
+		if parent == dir {
+			return "", fmt.Errorf("find the module %s: not inside the sliceshift repository", below)
+		}
+		dir = parent
+	}
+}

@@ -1,0 +1,240 @@
+// Package kubelet does with the volumes of a CSI driver what a kubelet does, for the pods of one node of an embedded
+// cluster. kwok, which plays the rest of the kubelet, is held by the pod's annotations (Annotations) until a pod's
+// volumes are mounted, and until those of a deleted pod are unmounted:
+//
+//   - the node says that the driver runs on it (CSINode), and that its volumes are attached by the cluster's own
+//     controller;
+//   - a volume is in use (status.volumesInUse of the node) from before it is mounted until after it is unmounted, so
+//     that nobody takes it away before;
+//   - a volume is staged when its VolumeAttachment says that it is attached, with what that says, and is published
+//     for each pod;
+//   - a claim that has grown is grown on the node, and its status says so.
+package kubelet
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log"
+	"os"
+	"slices"
+	"sync"
+	"time"
+
+	spec "github.com/container-storage-interface/spec/lib/go/csi"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/sliceshift/sliceshift/e2e/cluster"
+)
+
+// held is longer than any test: the kubelet lets go of a pod before.
+const held = "24h"
+
+// pause is how long is waited before something is tried again.
+const pause = 50 * time.Millisecond
+
+// driverKey names the driver whose kubelet is to see to a pod.
+const driverKey = "e2e.sliceshift.io/driver"
+
+// Annotations are what pods have whose volumes of a driver are mounted before they are Ready, and unmounted before
+// they are gone.
+func Annotations(driver string) map[string]string {
+	return map[string]string{driverKey: driver, cluster.ReadyDelayAnnotationKey: held, cluster.DeleteDelayAnnotationKey: held}
+}
+
+// Options say for which node and which driver a kubelet plays.
+type Options struct {
+	// Config reaches the cluster as its administrator.
+	Config *rest.Config
+	// Node is the name of the node.
+	Node string
+	// Driver is the name of the driver, Endpoint where it listens on this node.
+	Driver, Endpoint string
+	// Attach: the driver's volumes are attached before they are staged.
+	Attach bool
+	// Dir is where volumes are mounted, Log the file that it logs to.
+	Dir, Log string
+}
+
+// Kubelet plays until it is stopped.
+type Kubelet struct {
+	options    Options
+	client     kubernetes.Interface
+	connection *grpc.ClientConn
+	driver     spec.NodeClient
+	log        *log.Logger
+	file       *os.File
+	stop       context.CancelFunc
+	running    sync.WaitGroup
+
+	mu      sync.Mutex
+	pods    map[types.UID]*life
+	mounts  map[string]*mounted // by the names of volumes
+	growing map[types.UID]bool  // claims
+}
+
+// Start begins to play.
+func Start(ctx context.Context, o Options) (*Kubelet, error) {
+	client, err := kubernetes.NewForConfig(o.Config)
+	if err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(o.Dir, 0o755); err != nil {
+		return nil, err
+	}
+	file, err := os.Create(o.Log)
+	if err != nil {
+		return nil, err
+	}
+	connection, err := grpc.NewClient(o.Endpoint, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		return nil, err
+	}
+	ctx, stop := context.WithCancel(ctx)
+	k := &Kubelet{
+		options: o, client: client, connection: connection, driver: spec.NewNodeClient(connection),
+		log: log.New(file, "", log.Ltime|log.Lmicroseconds), file: file, stop: stop,
+		pods: map[types.UID]*life{}, mounts: map[string]*mounted{}, growing: map[types.UID]bool{},
+	}
+	if err = k.register(ctx); err == nil {
+		err = k.watch(ctx)
+	}
+	if err != nil {
+		k.Stop()
+		return nil, fmt.Errorf("kubelet of node %s: %w", o.Node, err)
+	}
+	return k, nil
+}
+
+// Stop ends the play. What is mounted stays so, as when a kubelet is restarted.
+func (k *Kubelet) Stop() {
+	k.stop()
+	k.running.Wait()
+	_ = k.connection.Close()
+	_ = k.file.Close()
+}
+
+// watch follows the pods of the node.
+func (k *Kubelet) watch(ctx context.Context) error {
+	factory := informers.NewSharedInformerFactoryWithOptions(k.client, 0, informers.WithTweakListOptions(func(o *metav1.ListOptions) {
+		o.FieldSelector = fields.OneTermEqualSelector("spec.nodeName", k.options.Node).String()
+	}))
+	pods := factory.Core().V1().Pods().Informer()
+	_, err := pods.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc:    func(o any) { k.see(ctx, o, false) },
+		UpdateFunc: func(_, o any) { k.see(ctx, o, false) },
+		DeleteFunc: func(o any) { k.see(ctx, o, true) },
+	})
+	if err != nil {
+		return err
+	}
+	claims := informers.NewSharedInformerFactory(k.client, 0)
+	_, err = claims.Core().V1().PersistentVolumeClaims().Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc:    func(o any) { k.seeClaim(ctx, o) },
+		UpdateFunc: func(_, o any) { k.seeClaim(ctx, o) },
+	})
+	if err != nil {
+		return err
+	}
+	claims.Start(ctx.Done())
+	factory.Start(ctx.Done())
+	k.running.Go(func() {
+		<-ctx.Done()
+		factory.Shutdown()
+		claims.Shutdown()
+	})
+	if !cache.WaitForCacheSync(ctx.Done(), pods.HasSynced) {
+		return fmt.Errorf("the pods of %s were not read: %w", k.options.Config.Host, ctx.Err())
+	}
+	return nil
+}
+
+// life is one pod.
+type life struct {
+	leave context.CancelFunc // it was deleted
+}
+
+func (k *Kubelet) see(ctx context.Context, o any, gone bool) {
+	if unknown, is := o.(cache.DeletedFinalStateUnknown); is {
+		o = unknown.Obj
+	}
+	pod, is := o.(*corev1.Pod)
+	if !is || pod.Annotations[driverKey] != k.options.Driver || ctx.Err() != nil {
+		return
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	l := k.pods[pod.UID]
+	if l == nil && !gone {
+		stays, leave := context.WithCancel(ctx)
+		l = &life{leave: leave}
+		k.pods[pod.UID] = l
+		k.running.Go(func() { k.play(ctx, stays, pod) })
+	}
+	if l != nil && (gone || pod.DeletionTimestamp != nil) {
+		l.leave()
+	}
+	if gone {
+		delete(k.pods, pod.UID)
+	}
+}
+
+// play is the life of a pod.
+func (k *Kubelet) play(ctx, stays context.Context, pod *corev1.Pod) {
+	err := k.until(stays, pod, func(ctx context.Context) error { return k.mountAll(ctx, pod) })
+	if err == nil {
+		_ = k.until(stays, pod, func(ctx context.Context) error { return k.letGo(ctx, pod, cluster.ReadyDelayAnnotationKey) })
+	}
+	<-stays.Done()
+	if k.until(ctx, pod, func(ctx context.Context) error { return k.Unmount(ctx, pod) }) == nil {
+		_ = k.until(ctx, pod, func(ctx context.Context) error { return k.letGo(ctx, pod, cluster.DeleteDelayAnnotationKey) })
+	}
+}
+
+// until does something until it succeeds.
+func (k *Kubelet) until(ctx context.Context, pod *corev1.Pod, do func(context.Context) error) error {
+	last := ""
+	return wait.PollUntilContextCancel(ctx, pause, true, func(ctx context.Context) (bool, error) {
+		err := do(ctx)
+		if err != nil && err.Error() != last {
+			last = err.Error()
+			k.log.Printf("pod %s/%s: %v", pod.Namespace, pod.Name, err)
+		}
+		return err == nil, nil
+	})
+}
+
+// letGo takes what holds kwok from a pod, the very one.
+func (k *Kubelet) letGo(ctx context.Context, pod *corev1.Pod, key string) error {
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": pod.UID, "annotations": map[string]any{key: nil}}})
+	if err != nil {
+		return err
+	}
+	_, err = k.client.CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{})
+	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+		return nil // it is gone, or another one has its name
+	}
+	return err
+}
+
+// claims are the names of the claims that a pod uses.
+func claims(pod *corev1.Pod) []string {
+	var names []string
+	for _, v := range pod.Spec.Volumes {
+		if v.PersistentVolumeClaim != nil {
+			names = append(names, v.PersistentVolumeClaim.ClaimName)
+		}
+	}
+	return slices.Compact(slices.Sorted(slices.Values(names)))
+}

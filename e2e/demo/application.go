@@ -1,0 +1,110 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/sliceshift/sliceshift/e2e/fixture"
+	"github.com/sliceshift/sliceshift/e2e/kind/journal"
+	"github.com/sliceshift/sliceshift/e2e/kind/replica"
+	"github.com/sliceshift/sliceshift/e2e/player"
+)
+
+const (
+	namespace, set, template = "shop", "web", "data"
+	replicas                 = 5
+	// class is the storage class of the disks, in both clusters.
+	class = "disks"
+	// workload is the program that each replica runs.
+	workload = "workload"
+	// spare are disks of the destination for copies that are begun again.
+	spare = 2
+)
+
+// application writes 20 lines a second into a journal on each of its disks.
+func application() fixture.App {
+	one := intstr.FromInt32(1)
+	return fixture.App{Namespace: namespace, Name: set, Replicas: replicas, Claims: []string{template}, MaxUnavailable: &one, Adapt: func(s *appsv1.StatefulSet) {
+		pod := &s.Spec.Template
+		pod.Labels[player.ProgramKey] = workload
+		pod.Annotations = map[string]string{player.ProgramKey: workload}
+		pod.Spec.AutomountServiceAccountToken = new(false)
+		container := &pod.Spec.Containers[0]
+		container.Args = []string{"run", "/" + template}
+		container.Env = []corev1.EnvVar{
+			replica.Field("OWNER", replica.PodName), replica.Field("POD_UID", "metadata.uid"), replica.Field("NODE_NAME", "spec.nodeName"),
+			{Name: "TICK", Value: "50ms"},
+			{Name: "ADDRESS", Value: "127.0.0.1:0"},
+		}
+		s.Spec.VolumeClaimTemplates[0].Spec.StorageClassName = new(class)
+	}}
+}
+
+// provide makes the storage class and so many disks, each a folder below the cluster's. Where there is an owner the
+// disk is reserved for a claim, and holds what that ordinal had before.
+func (s *side) provide(ctx context.Context, n int, owner func(int) string) error {
+	binding := storagev1.VolumeBindingImmediate
+	_, err := s.client.StorageV1().StorageClasses().Create(ctx, &storagev1.StorageClass{
+		ObjectMeta: metav1.ObjectMeta{Name: class}, Provisioner: "kubernetes.io/no-provisioner", VolumeBindingMode: &binding,
+	}, metav1.CreateOptions{})
+	if err != nil {
+		return err
+	}
+	for i := range n {
+		folder := filepath.Join(s.disks, strconv.Itoa(i))
+		if err := os.MkdirAll(folder, 0o755); err != nil {
+			return err
+		}
+		disk := &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("%s-disk-%d", s.Name(), i)}, Spec: corev1.PersistentVolumeSpec{
+			Capacity: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}, AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
+			StorageClassName: class, PersistentVolumeReclaimPolicy: corev1.PersistentVolumeReclaimDelete,
+			PersistentVolumeSource: corev1.PersistentVolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: folder}},
+		}}
+		if owner != nil {
+			disk.Spec.ClaimRef = &corev1.ObjectReference{Namespace: namespace, Name: template + "-" + owner(i)}
+			if err := fill(folder, owner(i)); err != nil {
+				return err
+			}
+		}
+		if _, err := s.client.CoreV1().PersistentVolumes().Create(ctx, disk, metav1.CreateOptions{}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func podName(ordinal int) string { return fmt.Sprintf("%s-%d", set, ordinal) }
+
+// journalFile is where the workload keeps its journal.
+const journalFile = "journal"
+
+// fill writes what a replica had before: its journal, and 8 MiB of files.
+func fill(folder, pod string) error {
+	const files, size = 32, 256 << 10
+	random := rand.NewChaCha8([32]byte(fmt.Appendf(nil, "%-32s", pod)))
+	content := make([]byte, size)
+	for i := range files {
+		_, _ = random.Read(content) // it never fails
+		at := filepath.Join(folder, "files", strconv.Itoa(i%4), strconv.Itoa(i))
+		if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
+			return err
+		}
+		if err := os.WriteFile(at, content, 0o644); err != nil {
+			return err
+		}
+	}
+	first := journal.First(pod, time.Now()).String() + "\n"
+	return os.WriteFile(filepath.Join(folder, journalFile), []byte(first), 0o644)
+}

@@ -1,0 +1,44 @@
+// Package flock locks files among processes. The kernel gives a lock back when its holder dies, so that a killed
+// process never blocks the next one.
+package flock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"syscall"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+)
+
+// Wait waits for the lock on path, and returns what gives it back.
+func Wait(ctx context.Context, path string) (unlock func(), err error) {
+	var file *os.File
+	err = wait.PollUntilContextCancel(ctx, 100*time.Millisecond, true, func(context.Context) (bool, error) {
+		file, err = Try(path)
+		return file != nil, err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("lock %s: %w", path, err)
+	}
+	return func() { file.Close() }, nil
+}
+
+// Try returns the locked file, or nil if another process holds it. Closing the file unlocks it.
+func Try(path string) (*os.File, error) {
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	err = syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+	if err == nil {
+		return file, nil
+	}
+	file.Close()
+	if errors.Is(err, syscall.EWOULDBLOCK) {
+		return nil, nil
+	}
+	return nil, err
+}

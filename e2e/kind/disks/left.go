@@ -1,0 +1,89 @@
+package disks
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/dynamic"
+
+	"github.com/sliceshift/sliceshift/e2e/csi/site"
+	"github.com/sliceshift/sliceshift/e2e/kind"
+)
+
+// Snapshots are all VolumeSnapshots and VolumeSnapshotContents of the clusters, and what the storage has of them.
+func (d *Disks) Snapshots(ctx context.Context) (names []string, err error) {
+	for _, c := range d.clusters {
+		client, err := dynamic.NewForConfig(c.Config)
+		if err != nil {
+			return nil, err
+		}
+		for _, resource := range []string{"volumesnapshots", "volumesnapshotcontents"} {
+			found, err := client.Resource(site.SnapshotVersion.WithResource(resource)).List(ctx, metav1.ListOptions{})
+			if err != nil {
+				return nil, fmt.Errorf("cluster %s: %w", c.Name, err)
+			}
+			for i := range found.Items {
+				names = append(names, fmt.Sprintf("cluster %s: %s %s", c.Name, found.Items[i].GetKind(), found.Items[i].GetName()))
+			}
+		}
+	}
+	stored, err := d.Folder.Snapshots()
+	for id := range stored {
+		names = append(names, "storage: "+id)
+	}
+	return names, err
+}
+
+// used are the disks that nodes have.
+func (d *Disks) used() (ids []string, err error) {
+	all, err := d.Folder.Volumes()
+	for id, v := range all {
+		if v.Node != "" || len(v.Published) > 0 {
+			ids = append(ids, id)
+		}
+	}
+	return ids, err
+}
+
+// remove deletes the PersistentVolumes of the driver, whose sidecars must still run, and waits until they are gone.
+func remove(ctx context.Context, c *kind.Cluster) error {
+	volumes := c.Client.CoreV1().PersistentVolumes()
+	var left []string
+	err := wait.PollUntilContextCancel(ctx, poll, true, func(ctx context.Context) (bool, error) {
+		all, err := volumes.List(ctx, metav1.ListOptions{})
+		if err != nil {
+			return false, err
+		}
+		left = left[:0]
+		var errs []error
+		for i := range all.Items {
+			if volume := &all.Items[i]; ours(volume) {
+				left = append(left, volume.Name)
+				if volume.DeletionTimestamp == nil {
+					errs = append(errs, ignoreNotFound(volumes.Delete(ctx, volume.Name, metav1.DeleteOptions{})))
+				}
+			}
+		}
+		return len(left) == 0, errors.Join(errs...)
+	})
+	if err != nil {
+		return fmt.Errorf("cluster %s: volumes %v do not go: %w", c.Name, left, err)
+	}
+	return nil
+}
+
+func ours(volume *corev1.PersistentVolume) bool {
+	return volume.Spec.CSI != nil && volume.Spec.CSI.Driver == Driver
+}
+
+func ignoreNotFound(err error) error {
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	return err
+}

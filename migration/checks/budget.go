@@ -1,0 +1,196 @@
+package checks
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/sliceshift/sliceshift/migration/plan"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/pdb"
+)
+
+// Budgets finds why the PodDisruptionBudgets cannot be shared out between both slices (I4).
+func Budgets(s plan.Snapshot) []plan.Finding {
+	for _, side := range []plan.Side{s.Source, s.Destination} {
+		if len(side.Budgets) > 1 {
+			return []plan.Finding{SeveralBudgets(side)}
+		}
+	}
+	for _, side := range []plan.Side{s.Source, s.Destination} {
+		if finding := cmp.Or(CoversOthers(side), LeavesOut(side)); finding != nil {
+			return []plan.Finding{*finding}
+		}
+	}
+	if _, finding := Allowance(s); finding != nil {
+		return []plan.Finding{*finding}
+	}
+	return foreignBudgetFindings(s)
+}
+
+// Allowance is how many replicas of the application may be unavailable (d), or why none may.
+func Allowance(s plan.Snapshot) (int32, *plan.Finding) {
+	_, replicas := s.Extent()
+	d := int32(1)
+	source := plan.Finding{Object: s.Source.Object()}
+	if len(s.Source.Budgets) == 1 {
+		b := s.Source.Budgets[0]
+		name := s.Source.BudgetNamed(b.Name)
+		source.Object = name
+		allowed, err := pdb.Budget(b.AuthorForm(), replicas)
+		if err != nil {
+			source.Reason, source.Message, source.Remedy = api.ReasonBudgetInvalid, name+": "+err.Error(), "kubectl edit pdb -n "+s.Source.Namespace+" "+b.Name
+			return 0, &source
+		}
+		if allowed == 0 {
+			source.Reason = api.ReasonBudgetZero
+			source.Message = fmt.Sprintf("%s lets none of %d replicas be unavailable: no ordinal can ever be moved under it", name, replicas)
+			source.Remedy = fmt.Sprintf(`kubectl patch pdb -n %s %s --type=merge -p '{"spec":{"minAvailable":null,"maxUnavailable":1}}'`, s.Source.Namespace, b.Name)
+			return 0, &source
+		}
+		d = allowed
+	}
+	if s.Spec.MaxUnavailable == nil {
+		return d, nil
+	}
+	asked, err := pdb.Budget(pdb.Form{MaxUnavailable: s.Spec.MaxUnavailable}, replicas)
+	switch {
+	case err != nil:
+		source.Reason, source.Message = api.ReasonBudgetInvalid, "spec."+err.Error()
+		return 0, &source
+	case asked == 0:
+		source.Reason, source.Message, source.Remedy = api.ReasonBudgetZero, "spec.maxUnavailable lets no replica be unavailable", "set it to 1 or more"
+		return 0, &source
+	case len(s.Source.Budgets) == 1 && asked > d:
+		source.Reason = api.ReasonBudgetExceeded
+		source.Message = fmt.Sprintf("spec.maxUnavailable asks for %d and %s allows %d", asked, source.Object, d)
+		source.Remedy = "lower spec.maxUnavailable, or change the PodDisruptionBudget first"
+		return 0, &source
+	}
+	return asked, nil
+}
+
+// CoversOthers refuses a budget that other pods draw from as well: what it says of the
+// slice would be said of them too, and shrinking one would widen the other.
+func CoversOthers(s plan.Side) *plan.Finding {
+	if len(s.Budgets) != 1 || s.Budgets[0].Covers == "" {
+		return nil
+	}
+	name := s.BudgetNamed(s.Budgets[0].Name)
+	return &plan.Finding{
+		Reason: api.ReasonBudgetCoversOthers, Object: name,
+		Message: fmt.Sprintf("%s also selects pods of others, such as %s: it cannot be shared out between two slices without changing what it allows for those", name, s.Budgets[0].Covers),
+		Remedy:  fmt.Sprintf("give %s a PodDisruptionBudget of its own, and the others theirs: kubectl edit pdb -n %s %s", s.Object(), s.Namespace, s.Budgets[0].Name),
+	}
+}
+
+// LeavesOut refuses a budget that selects some pods of the slice and not all: how many of the
+// slice may be unavailable does not follow from it, so it cannot be shared out.
+func LeavesOut(s plan.Side) *plan.Finding {
+	if len(s.Budgets) != 1 || s.Budgets[0].LeavesOut == "" {
+		return nil
+	}
+	name := s.BudgetNamed(s.Budgets[0].Name)
+	return &plan.Finding{
+		Reason: api.ReasonBudgetLeavesOut, Object: name,
+		Message: fmt.Sprintf("%s selects pods of %s, but not %s: what it allows for some of them cannot be shared out between two slices", name, s.Object(), s.Budgets[0].LeavesOut),
+		Remedy:  fmt.Sprintf("let it select the labels of the pod template, which all of the pods have, or delete it: kubectl edit pdb -n %s %s", s.Namespace, s.Budgets[0].Name),
+	}
+}
+
+// SeveralBudgets refuses more than one PodDisruptionBudget over the pods of a slice.
+func SeveralBudgets(side plan.Side) plan.Finding {
+	names := make([]string, 0, len(side.Budgets))
+	for _, b := range side.Budgets {
+		names = append(names, b.Name)
+	}
+	return plan.Finding{
+		Reason: api.ReasonSeveralBudgets, Object: side.Object(),
+		Message: fmt.Sprintf("several PodDisruptionBudgets select the pods of %s: %s; every eviction fails under two, and none can be shared out", side.Object(), plan.Listed(names)),
+		Remedy:  fmt.Sprintf("leave one: kubectl delete pdb -n %s %s", side.Namespace, names[len(names)-1]),
+	}
+}
+
+// foreignBudgetFindings are about a PodDisruptionBudget that the destination has
+// already: the split of the source's goes over both, and in the end both get the
+// source's form back.
+func foreignBudgetFindings(s plan.Snapshot) []plan.Finding {
+	source, destination := s.Source.Budgets, s.Destination.Budgets
+	add := func(message, remedy string) []plan.Finding {
+		return []plan.Finding{{Reason: api.ReasonForeignBudget, Object: s.Destination.Object(), Message: message, Remedy: remedy}}
+	}
+	name := ""
+	if len(destination) == 1 {
+		name = s.Destination.BudgetNamed(destination[0].Name)
+	}
+	switch {
+	case s.Spec.SameNamespace:
+		return notInCommon(source, destination, add)
+	case len(destination) == 0 && len(source) == 1 && slices.Contains(s.Destination.OtherBudgets, source[0].Name):
+		return add(BudgetTaken(s.Destination, source[0].Name))
+	case len(destination) == 0:
+		return nil
+	case len(source) == 0:
+		return add(name+" selects the pods and the source has none to share it with", "create the same PodDisruptionBudget at the source, or delete this one")
+	case !destination[0].AuthorForm().Equal(source[0].AuthorForm()) && destination[0].Fence == "":
+		return add(fmt.Sprintf("%s says %s and the source's says %s: it would get the source's form in the end", name, destination[0].AuthorForm(), source[0].AuthorForm()),
+			"give both the same form, or delete this one")
+	}
+	return nil
+}
+
+// notInCommon is about a PodDisruptionBudget that selects the pods of only one of two StatefulSets
+// of a namespace.
+func notInCommon(source, destination []plan.Budget, add func(message, remedy string) []plan.Finding) []plan.Finding {
+	all := slices.Concat(source, destination)
+	if len(all) == 0 || len(source) == len(destination) && destination[0].UID == source[0].UID {
+		return nil
+	}
+	return add(fmt.Sprintf("PodDisruptionBudget %s does not select the pods of both StatefulSets: their replicas would have no budget in common", all[0].Name),
+		"let its selector match the labels of both pod templates")
+}
+
+// BudgetTaken says what is wrong with a PodDisruptionBudget that bears the name of the one to be made, and
+// does not select the slice's pods.
+func BudgetTaken(side plan.Side, name string) (message, remedy string) {
+	return fmt.Sprintf("%s does not select the pods of %s, and the one that is to share its budget needs its name", side.BudgetNamed(name), side.Set.Name),
+		fmt.Sprintf("let it select them, or delete it: kubectl delete pdb -n %s %s", side.Namespace, name)
+}
+
+// Forms warns of how budgets are written, where both sides say how many pods may be down.
+func Forms(s plan.Snapshot) []plan.Finding {
+	if len(s.Source.Budgets) != 1 {
+		return nil
+	}
+	source := s.Source.Budgets[0]
+	name := fmt.Sprintf("PodDisruptionBudget %s/%s in cluster %s", s.Source.Namespace, source.Name, s.Source.Cluster)
+	var findings []plan.Finding
+	warn := func(reason, message, remedy string) {
+		findings = append(findings, plan.Finding{Reason: reason, Object: name, Message: message, Remedy: remedy, Warning: true})
+	}
+	_, replicas := s.Extent()
+	form := source.AuthorForm()
+	if share := form.MaxUnavailable; share != nil && share.Type == intstr.String {
+		allowed, err := pdb.Budget(form, replicas)
+		least, errLeast := intstr.GetScaledValueFromIntOrPercent(share, int(replicas), false)
+		if err == nil && errLeast == nil && int(allowed) > least {
+			warn(api.ReasonBudgetForm, fmt.Sprintf("%s says maxUnavailable %s of %d replicas, which Kubernetes rounds up: %d may be down, and the move keeps to that number", name, share.StrVal, replicas, allowed),
+				"where that is too many, say it as a number: --max-unavailable, spec.maxUnavailable of the Migration")
+		}
+	}
+	if len(s.Destination.Budgets) == 1 && !s.Spec.SameNamespace {
+		here, there := evictionPolicy(source), evictionPolicy(s.Destination.Budgets[0])
+		if here != there {
+			warn(api.ReasonBudgetForm, fmt.Sprintf("%s has unhealthyPodEvictionPolicy %s, and the one of the destination %s: a drain would treat a pod that is not Ready otherwise on each side", name, here, there),
+				fmt.Sprintf(`give both the same, in cluster %s: kubectl patch pdb -n %s %s --type=merge -p '{"spec":{"unhealthyPodEvictionPolicy":"%s"}}'`, s.Destination.Cluster, s.Destination.Namespace, s.Destination.Budgets[0].Name, here))
+		}
+	}
+	return findings
+}
+
+func evictionPolicy(b plan.Budget) string {
+	return cmp.Or(b.Unhealthy, string(policyv1.IfHealthyBudget))
+}

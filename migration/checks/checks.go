@@ -1,0 +1,98 @@
+// Package checks finds in a snapshot what stands in the way of a migration: of both StatefulSets, their PodDisruptionBudgets,
+// volumes and names. It asks no cluster; what only a cluster can answer is looked at by package preflight. A migration
+// does not begin while there is a finding, and what may come up in mid-move holds the next stop as well.
+package checks
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/sliceshift/sliceshift/migration/plan"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	slicesapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
+)
+
+// Source finds why the source is not there to stay, at rest, with what is to move.
+func Source(s plan.Snapshot) []plan.Finding {
+	var findings []plan.Finding
+	side, set, object := s.Source, s.Source.Set, s.Source.Object()
+	add := func(reason, message, remedy string) {
+		findings = append(findings, plan.Finding{Reason: reason, Object: object, Message: message, Remedy: remedy})
+	}
+	if set.Terminating {
+		add(api.ReasonSourceBeingDeleted, object+" is being deleted: its pods may all go at any moment", side.WhatKeepsIt())
+	}
+	if set.Replicas == 0 {
+		add(api.ReasonNothingToMove, object+" has no replicas", fmt.Sprintf("kubectl scale %s -n %s %s --replicas=1", set.ResourceName(), side.Namespace, set.Name))
+	}
+	if s.Spec.Count > set.Replicas {
+		add(api.ReasonCountTooLarge, fmt.Sprintf("%s has %d replicas; %d were asked to move", object, set.Replicas, s.Spec.Count), "create the Migration again with a smaller count, or without one to move all")
+	}
+	if owner := api.FenceOwner(set.Fence); owner != "" && owner != s.UID {
+		findings = append(findings, HeldByAnother(side))
+	}
+	if finding := DeletesClaims(side); finding != nil {
+		findings = append(findings, *finding)
+	}
+	return append(findings, healthFindings(s, side)...)
+}
+
+// healthFindings are about a slice that must be at rest and available when a migration begins.
+func healthFindings(s plan.Snapshot, side plan.Side) []plan.Finding {
+	var findings []plan.Finding
+	set, object := side.Set, side.Object()
+	add := func(reason, message, remedy string) {
+		findings = append(findings, plan.Finding{Reason: reason, Object: object, Message: message, Remedy: remedy})
+	}
+	switch {
+	case !set.Observed:
+		add(api.ReasonRolloutInProgress, object+" has a change that its controller has not observed yet", "wait for it, or look why kube-controller-manager is not running")
+	case !set.RolledOut:
+		add(api.ReasonRolloutInProgress, object+" is in the middle of a roll-out: which revision an ordinal gets would change as the slice moves",
+			set.RolloutStatus(side.Namespace))
+	}
+	if names := unavailable(s, side); len(names) > 0 {
+		add(api.ReasonSourceNotHealthy, fmt.Sprintf("%s has replicas that are not available: %s; moving another one would take the application below its budget", object, plan.Listed(names)),
+			"kubectl get pods -n "+side.Namespace)
+	}
+	return findings
+}
+
+// unavailable names the pods of a slice that are not available.
+func unavailable(s plan.Snapshot, side plan.Side) []string {
+	return plan.PodNames(side, plan.Down(s, side), nil)
+}
+
+// DeletesClaims refuses a slice whose scale-downs delete claims.
+func DeletesClaims(s plan.Side) *plan.Finding {
+	if !s.Set.DeletesClaims {
+		return nil
+	}
+	return &plan.Finding{
+		Reason: api.ReasonClaimsDeletedOnScale, Object: s.Object(),
+		Message: s.Object() + " has persistentVolumeClaimRetentionPolicy.whenScaled: Delete: each scale-down of a handoff would delete the ordinal's claim and its data",
+		Remedy: fmt.Sprintf(`kubectl patch %s -n %s %s --type=merge -p '{"spec":{"persistentVolumeClaimRetentionPolicy":{"whenScaled":"Retain"}}}'`,
+			s.Set.ResourceName(), s.Namespace, s.Set.Name),
+	}
+}
+
+// HeldByAnother refuses a StatefulSet that another migration moves (I1).
+func HeldByAnother(side plan.Side) plan.Finding {
+	return plan.Finding{
+		Reason: api.ReasonHeldByAnother,
+		Object: side.Object(),
+		Message: fmt.Sprintf("%s belongs to the Migration with UID %s: two of them would start the same ordinal twice",
+			side.Object(), api.FenceOwner(side.Set.Fence)),
+		Remedy: fmt.Sprintf("finish or delete that Migration; if it does not exist any more: kubectl annotate %s -n %s %s %s",
+			side.Set.ResourceName(), side.Namespace, side.Set.Name, marks(side.Set)),
+	}
+}
+
+// marks are the annotations of a migration as kubectl takes them away.
+func marks(s plan.Set) string {
+	keys := []string{api.FenceAnnotationKey}
+	if s.ResourceName() == plan.SliceResource {
+		keys = append(keys, slicesapi.MigratingAnnotationKey, slicesapi.MaxUnavailableAnnotationKey)
+	}
+	return strings.Join(keys, "- ") + "-"
+}

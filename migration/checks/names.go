@@ -1,0 +1,30 @@
+package checks
+
+import (
+	"fmt"
+
+	"github.com/sliceshift/sliceshift/migration/plan"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+// Names finds Services of somebody else that have the names of ordinals.
+func Names(s plan.Snapshot) []plan.Finding {
+	var findings []plan.Finding
+	for _, side := range []plan.Side{s.Source, s.Destination} {
+		for _, n := range side.Names {
+			if n.Service.Found && !n.Service.Selects {
+				findings = append(findings, ServiceTaken(side, n.Ordinal))
+			}
+		}
+	}
+	return findings
+}
+
+// ServiceTaken refuses a Service of somebody else that has the name of an ordinal's.
+func ServiceTaken(side plan.Side, ordinal int32) plan.Finding {
+	return plan.Finding{
+		Reason: api.ReasonServiceTaken, Object: side.ServiceOf(ordinal),
+		Message: fmt.Sprintf("%s does not select pod %s alone: its name would lead to another one", side.ServiceOf(ordinal), side.PodName(ordinal)),
+		Remedy:  fmt.Sprintf("rename that Service, or set spec.services.perOrdinal to None; kubectl get svc -n %s %s -o yaml", side.Namespace, side.PodName(ordinal)),
+	}
+}

@@ -1,0 +1,335 @@
+package model
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/sliceshift/sliceshift/internal/figures"
+	"github.com/sliceshift/sliceshift/migration/internal/plantest"
+	"github.com/sliceshift/sliceshift/migration/plan"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/volumes"
+)
+
+// currentVolumes is I2 and I3 for Copy and Snapshot: what can be mounted under an ordinal's name is what it has written
+// last, and no mover can write into it.
+func (m *machine) currentVolumes() string {
+	for i := range m.yards {
+		y, v := &m.yards[i], m.State.Volumes[i]
+		if wrong := m.snapshotCounts(i); wrong != "" {
+			return wrong
+		}
+		if y.twice != "" {
+			return fmt.Sprintf("I3: a volume is made for claim %s a second time, which may get the same directory", y.twice)
+		}
+		for _, name := range plan.SideNames {
+			h := *v.Holding(name)
+			if !usable(h) {
+				continue
+			}
+			if got := y.content[h.Volume.Handle]; got != y.written {
+				return fmt.Sprintf("I3: volume %s can be mounted as %s on the %s, and has write %d of %d", h.Volume.Name, h.Ref.Name, name, got, y.written)
+			}
+			if slices.ContainsFunc(y.movers, func(pod mover) bool { return pod.role == volumes.RoleReceiver && pod.mounted == h.Volume.Handle }) {
+				return fmt.Sprintf("I3: a mover can still write into volume %s of %s on the %s", h.Volume.Name, h.Ref.Name, name)
+			}
+		}
+	}
+	return ""
+}
+
+// noteRan notes the disks that an ordinal runs on whose method is Empty.
+func (m *machine) noteRan() {
+	for i := range m.State.Volumes {
+		v := &m.State.Volumes[i]
+		for _, name := range plan.SideNames {
+			h := v.Holding(name)
+			pod, found := m.State.Side(name).Pod(v.Ordinal)
+			if v.Method == api.MethodEmpty && found && pod.Ready && usable(*h) && !slices.Contains(m.ran, h.Volume.Handle) {
+				m.ran = append(m.ran, h.Volume.Handle)
+			}
+		}
+	}
+}
+
+// serves says whether a pod could mount the volume, and finds something of its ordinal there: a volume that was made
+// for method Empty has nothing until a pod has run on it.
+func (m *machine) serves(v plan.OrdinalVolume, h volumes.Holding) bool {
+	return usable(h) && (v.Method != api.MethodEmpty || slices.Contains(m.ran, h.Volume.Handle))
+}
+
+// copyKept is I3 for Copy: some volume has what the ordinal has written last.
+func (m *machine) copyKept(i int) string {
+	y, v := &m.yards[i], m.State.Volumes[i]
+	for _, name := range plan.SideNames {
+		if h := v.Holding(name); h.Volume.Found && y.content[h.Volume.Handle] == y.written {
+			return ""
+		}
+	}
+	for _, spare := range y.spare {
+		if y.content[spare.Handle] == y.written {
+			return ""
+		}
+	}
+	return fmt.Sprintf("I3: no volume is left of what %s-%d has written", v.Template, v.Ordinal)
+}
+
+// startedOn says whether an ordinal may start on what it has on a side (I3).
+func (m *machine) startedOn(i int, e plan.Effect) bool {
+	v := m.State.Volumes[i]
+	h, other := *v.Holding(e.Side), *v.Holding(e.Side.Other())
+	switch {
+	case v.Method == api.MethodEmpty && h.Claim.Ours: // it is filled by its peers
+		return h.Claim.Found && !usable(other)
+	case fillsSecond(v):
+		return h.Bound() && m.yards[i].content[h.Volume.Handle] == m.yards[i].written
+	}
+	return h.Bound() && h.Volume.Handle == m.disks[i]
+}
+
+// settledVolume says what is wrong in the end with a claim whose sides have volumes of their own, and that is to be on
+// one of them.
+func (m *machine) settledVolume(i int, name plan.SideName) string {
+	v := m.State.Volumes[i]
+	here, there := *v.Holding(name), *v.Holding(name.Other())
+	what, policy := fmt.Sprintf("%s-%d", v.Template, v.Ordinal), corev1.PersistentVolumeReclaimDelete // of the class
+	if here.Volume.Handle == m.disks[i] {
+		policy = m.begin.Volumes[i].Source.Volume.Policy
+	}
+	switch {
+	case !here.Bound():
+		return what + " is not bound"
+	case here.Volume.Policy != policy || here.Volume.Note.By == m.State.UID:
+		return fmt.Sprintf("the volume of %s has policy %s (noted %s)", what, here.Volume.Policy, here.Volume.Note)
+	case v.Method == api.MethodEmpty && usable(there) && !m.serves(v, there):
+		return "" // it came when the ordinal had gone back, and has nothing
+	case usable(there):
+		return what + " is usable on both sides"
+	case fillsSecond(v) && m.yards[i].content[here.Volume.Handle] != m.yards[i].written:
+		return what + " is not what the ordinal has written"
+	case v.Method == api.MethodEmpty && name == plan.SourceSide && here.Volume.Handle != m.disks[i]:
+		return what + " has not come back to its disk"
+	case there.Volume.Found && !there.Parked():
+		return fmt.Sprintf("the volume of %s on the %s is not parked", what, name.Other())
+	case there.Volume.Found && there.Volume.Policy != corev1.PersistentVolumeReclaimRetain:
+		return fmt.Sprintf("the volume of %s on the %s is not kept", what, name.Other())
+	}
+	return ""
+}
+
+// forgetCopies takes out of a model what former attempts have left and nothing names any more: no mover there knows a
+// peer, and no process looks at it again.
+func (w *model) forgetCopies() {
+	if len(w.yards) == 0 {
+		return
+	}
+	var named []int32
+	note := func(r *plan.Record) {
+		if r == nil {
+			return
+		}
+		all := []api.Handoff{}
+		if r.Handoff != nil {
+			all = append(all, *r.Handoff)
+		}
+		for _, ahead := range r.Ahead {
+			all = append(all, api.Handoff{Volumes: ahead.Volumes})
+		}
+		for _, each := range all {
+			for _, v := range each.Volumes {
+				named = append(named, v.Copy.Number, v.Copy.Snapshot.Number)
+			}
+		}
+	}
+	note(&w.State.Record)
+	for i := range w.leaders {
+		l := &w.leaders[i]
+		if !l.active {
+			continue
+		}
+		if note(&l.record); l.sent != nil {
+			note(l.sent.Decision.Record)
+			if e := l.sent.Decision.Effect; e != nil {
+				named = append(named, e.Volume.Copy.Attempt, attemptOf(e.Volume.Ref.Name))
+			}
+		}
+	}
+	for _, l := range w.late {
+		named = append(named, l.effect.Volume.Copy.Attempt, attemptOf(l.effect.Volume.Ref.Name))
+	}
+	for i := range w.yards {
+		w.forgetCopiesOf(i, named)
+	}
+}
+
+func (w *model) forgetCopiesOf(i int, named []int32) {
+	y, v := &w.yards[i], w.State.Volumes[i]
+	y.forget(named)
+	over := func(attempt int32, handle string) bool {
+		return attempt > 0 && !slices.Contains(named, attempt) && (handle == "" || handle != v.Source.Volume.Handle && handle != v.Destination.Volume.Handle)
+	}
+	var names []string
+	for _, claim := range y.claims {
+		if over(claim.attempt, w.volume(i, claim.side, claim.Volume).Handle) {
+			names = append(names, claim.name)
+		}
+	}
+	gone := func(name string) bool { return slices.Contains(names, name) }
+	y.movers = slices.DeleteFunc(y.movers, func(pod mover) bool { return pod.role != volumes.RoleWarm && over(pod.Attempt, pod.mounted) })
+	y.spare = slices.DeleteFunc(y.spare, func(s spareVolume) bool {
+		if y.content[s.Handle] == y.written || !gone(s.ClaimRef.Name) && s.ClaimRef.Name != volumes.Parked(v.Holding(s.side).Ref).Name {
+			return false
+		}
+		delete(y.content, s.Handle)
+		return true
+	})
+	y.claims = slices.DeleteFunc(y.claims, func(c moverClaim) bool { return gone(c.name) })
+	y.doors, y.made = slices.DeleteFunc(y.doors, gone), slices.DeleteFunc(y.made, gone)
+}
+
+// yard writes what there is of the copies of a claim.
+func (p *printer) yard(i int, w *model) {
+	y, v := &w.yards[i], &w.State.Volumes[i]
+	content := func(handle string) {
+		p.bools(y.content[handle] < 0)
+		p.name(fmt.Sprint("content", max(y.content[handle], -y.content[handle])))
+	}
+	p.name(fmt.Sprint("content", y.written))
+	content(v.Source.Volume.Handle)
+	content(v.Destination.Volume.Handle)
+	for j := range y.claims {
+		p.text(string(y.claims[j].side))
+		p.text(y.claims[j].name)
+		p.claim(&y.claims[j].Claim)
+		p.name(y.claims[j].source)
+	}
+	for j := range y.spare {
+		p.text(string(y.spare[j].side))
+		p.volumeName(y.spare[j].Name)
+		p.volume(&y.spare[j].Volume)
+		content(y.spare[j].Handle)
+	}
+	for j := range y.movers {
+		p.mover(&y.movers[j])
+	}
+	p.album(&y.album)
+	p.number(len(y.doors))
+	p.bools(y.vanished, y.twice != "")
+}
+
+func (p *printer) mover(pod *mover) {
+	p.text(string(pod.role))
+	p.volumeName(pod.mounted)
+	p.number(int(pod.Pass))
+	p.bools(pod.Warm, pod.Terminating, pod.Ended, pod.Result.Done, pod.Result.Torn, pod.Result.Differs != "")
+	p.fence(pod.Fence)
+	for _, name := range []string{pod.pod, string(pod.UID), pod.ResourceVersion, pod.Key, pod.Peer, pod.Result.Root} {
+		p.name(name)
+	}
+}
+
+// attempt writes how far a copy is, as it is recorded.
+func (p *printer) attempt(a *api.CopyAttempt) {
+	p.name(fmt.Sprint("attempt", a.Number))
+	if a.Number == 0 && a.Seal.Root == "" {
+		return
+	}
+	p.text(a.Giver)
+	p.bools(a.Dropped)
+	p.number(int(a.Passes))
+	p.number(int(a.Warm.Passes))
+	p.name(a.Warm.Trouble)
+	p.fence(a.Begun)
+	p.fence(a.Seal.Released)
+	p.fence(a.Snapshot.Released)
+	p.name(fmt.Sprint("attempt", a.Snapshot.Number))
+	for _, name := range []string{a.Seal.Root, a.Seal.From, a.Seal.To, a.Snapshot.Handle, a.Snapshot.Content, a.Snapshot.From} {
+		p.name(name)
+	}
+	p.volumeName(a.Seal.Volume)
+}
+
+// ofMovers are the kinds of faults that a copy may meet with.
+var ofMovers = kindsOfFault{breaksCopy, mounts, faulty, slow, takeover, turns, deletion}
+
+// methodBounds are worlds whose claims move by another method than Rebind: what every run of the tests explores, and
+// under the race detector as far as nothing goes wrong; and what verify-model does.
+func methodBounds() []bound {
+	of := func(method api.VolumeMethod, replicas int32) plantest.Scenario {
+		return plantest.Scenario{Replicas: replicas, Templates: oneClaim, Method: method}
+	}
+	unattached := func(method api.VolumeMethod) plantest.Scenario {
+		c := of(method, 1)
+		c.Unattached = true
+		return c
+	}
+	ahead := func(prefetch int32) plantest.Scenario {
+		s := of(api.MethodCopy, prefetch+1)
+		s.Prefetch = prefetch
+		return s
+	}
+	limited := func(c plantest.Scenario) plantest.Scenario {
+		c.Limit = time.Minute
+		return c
+	}
+	calm := []bound{
+		{"copy, calm", of(api.MethodCopy, 1), 0, nil, nil},
+		{"copy, unattached, calm", unattached(api.MethodCopy), 0, nil, nil},
+		{"empty, calm", of(api.MethodEmpty, 1), 0, nil, nil},
+		{"snapshot, calm", of(api.MethodSnapshot, 1), 0, nil, nil},
+		{"snapshot, unattached, calm", unattached(api.MethodSnapshot), 0, nil, nil},
+	}
+	small := append(slices.Clone(calm),
+		bound{"copy, troubles", of(api.MethodCopy, 1), 1, kindsOfFault{breaksCopy, mounts}, nil},
+		bound{"copy, ahead", ahead(1), 0, nil, nil},
+		bound{"copy, writes", of(api.MethodCopy, 1), 1, kindsOfFault{faulty}, nil},
+		bound{"copy, overruns", limited(of(api.MethodCopy, 1)), 1, kindsOfFault{overruns}, nil},
+		bound{"snapshot, troubles", of(api.MethodSnapshot, 1), 1, kindsOfFault{breaksCopy, mounts}, nil},
+		bound{"snapshot, writes", of(api.MethodSnapshot, 1), 1, kindsOfFault{faulty}, nil},
+	)
+	switch {
+	case *modelBound == "full":
+		return append(small,
+			bound{"empty, turns", of(api.MethodEmpty, 1), 1, kindsOfFault{turns}, nil},
+			bound{"copy, any", of(api.MethodCopy, 1), 1, ofMovers, nil},
+			bound{"copy, overruns, writes, 2", limited(of(api.MethodCopy, 1)), 2, kindsOfFault{overruns, faulty, turns}, nil},
+			bound{"copy, ahead, asked", limited(ahead(1)), 1, kindsOfFault{overruns, spares}, nil},
+			bound{"copy, ahead, writes", ahead(1), 1, kindsOfFault{faulty, turns, deletion, breaksCopy}, nil},
+			bound{"snapshot, given back", of(api.MethodSnapshot, 1), 1, kindsOfFault{turns}, nil},
+			bound{"snapshot, any", of(api.MethodSnapshot, 1), 1, ofMovers, nil},
+			bound{"empty, any", of(api.MethodEmpty, 1), 1, ofWrites, nil},
+		)
+	case *modelBound == "tiny", *modelBound == "" && raceDetector:
+		return calm
+	}
+	return small
+}
+
+// TestModelOfMethods explores every state of a migration whose claims are copied, move by snapshots, or stay behind:
+// movers run, fail, repeat themselves and are late, snapshots are taken long after they were asked for, claims of copies
+// and VolumeSnapshots are deleted, and somebody mounts what the ordinal has left. At each moment only what the ordinal has
+// written last can be mounted under its name, by one side (I2, I3 for Copy and Snapshot).
+func TestModelOfMethods(t *testing.T) { exploreAll(t, methodBounds(), writeMethods) }
+
+// writeMethods puts what was explored into the documentation.
+func writeMethods(t *testing.T, bounds []bound, states, runs []int) {
+	t.Helper()
+	var b strings.Builder
+	fmt.Fprintf(&b, "%d states of %d configurations in which claims are copied, move by snapshots or stay behind, and %d runs from them to an end; no state is wrong, and each run ends well.\n\n", sum(states), len(bounds), sum(runs))
+	b.WriteString("| replicas | method | copied ahead | volumes are attached | faults in a run | of which kinds | states |\n|---|---|---|---|---|---|---|\n")
+	for i, each := range bounds {
+		kinds := "-"
+		if each.faults > 0 {
+			kinds = each.kinds.String()
+		}
+		fmt.Fprintf(&b, "| %d | %s | %d | %s | %d | %s | %d |\n", each.Replicas, each.Method, each.Prefetch, map[bool]string{false: "yes", true: "no"}[each.Unattached], each.faults, kinds, states[i])
+	}
+	if err := figures.Write(safety, "verify-methods", b.String()); err != nil {
+		t.Fatal(err)
+	}
+}

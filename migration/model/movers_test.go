@@ -1,0 +1,373 @@
+package model
+
+import (
+	"slices"
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/sliceshift/sliceshift/migration/plan"
+	"github.com/sliceshift/sliceshift/migration/simulate"
+	"github.com/sliceshift/sliceshift/volumes"
+)
+
+// The kinds of steps of what movers need, and of movers. They are of a side.
+const (
+	copyBinds    kind = "volume controller acts for movers"
+	moverStarts  kind = "mover makes its key"
+	moverGoes    kind = "mover is gone"
+	moverLetsGo  kind = "volume of a mover is detached"
+	bytesArrive  kind = "bytes arrive"
+	receiverEnds kind = "receiver ends"
+	senderEnds   kind = "sender ends"
+	snapsAct     kind = "snapshot controller or sidecar acts"
+)
+
+// moverSteps are those of a world in which claims are copied.
+func moverSteps() []step {
+	var steps []step
+	for _, name := range plan.SideNames {
+		for _, k := range []kind{copyBinds, moverStarts, moverGoes, moverLetsGo, snapsAct} {
+			steps = append(steps, step{k, name, -1})
+		}
+	}
+	for _, k := range []kind{bytesArrive, receiverEnds, senderEnds} {
+		steps = append(steps, step{k, plan.SourceSide, -1})
+	}
+	return steps
+}
+
+// actOnCopies lets one thing of that happen to one claim, and says whether it did.
+func (m *machine) actOnCopies(s step) bool {
+	for i := range m.yards {
+		acted := false
+		switch s.kind {
+		case copyBinds:
+			acted = m.bindForMovers(i, s.side)
+		case moverStarts:
+			acted = m.startMover(i, s.side)
+		case moverGoes:
+			acted = m.removeMover(i, s.side)
+		case moverLetsGo:
+			acted = m.detachFromMovers(i, s.side)
+		case snapsAct:
+			acted = m.actOnSnapshots(i, s.side)
+		default:
+			acted = m.talk(&m.yards[i], s.kind)
+		}
+		if acted {
+			return true
+		}
+	}
+	return false
+}
+
+// bindForMovers does the next thing that the provisioner, the binder or the reclaimer of a side has to do.
+func (m *machine) bindForMovers(i int, side plan.SideName) bool {
+	y := &m.yards[i]
+	for at := range y.spare {
+		spare := &y.spare[at]
+		if spare.side != side {
+			continue
+		}
+		phase := corev1.VolumeBound
+		if spare.ClaimRef.UID == "" {
+			phase = corev1.VolumeAvailable
+		} else if claim := y.claim(side, spare.ClaimRef.Name); claim == nil || claim.UID != spare.ClaimRef.UID {
+			if phase = corev1.VolumeReleased; spare.Policy != corev1.PersistentVolumeReclaimRetain {
+				delete(y.content, spare.Handle)
+				y.spare = slices.Delete(y.spare, at, at+1)
+				return true
+			}
+		}
+		if spare.Phase != phase {
+			spare.Phase, spare.ResourceVersion = phase, m.NewVersion()
+			return true
+		}
+	}
+	for at := range y.claims {
+		if claim := &y.claims[at]; claim.side == side && m.bindMoverClaim(i, claim) {
+			return true
+		}
+	}
+	return false
+}
+
+func (m *machine) bindMoverClaim(i int, claim *moverClaim) bool {
+	y := &m.yards[i]
+	ref := volumes.Ref{Namespace: m.State.Volumes[i].Holding(claim.side).Ref.Namespace, Name: claim.name}
+	if claim.Volume == "" {
+		name := "pvc-" + string(claim.UID)
+		handle, content := "disk-"+name, 0
+		if bySnapshot(m.State.Volumes[i]) {
+			from, there := m.restorable(y, claim)
+			if !there {
+				return false
+			}
+			handle, content = "csi.example/"+name, y.shots[from]
+		}
+		if slices.Contains(y.made, claim.name) && !y.vanished {
+			y.twice = claim.name
+		}
+		y.made = append(y.made, claim.name)
+		claim.Volume, claim.ResourceVersion = name, m.NewVersion()
+		ref.UID = claim.UID
+		y.spare = append(y.spare, spareVolume{volumes.Volume{
+			Found: true, Name: name, UID: types.UID(name), ResourceVersion: m.NewVersion(), Handle: handle,
+			Policy: corev1.PersistentVolumeReclaimDelete, Phase: corev1.VolumeBound, ClaimRef: ref,
+		}, claim.side})
+		y.content[handle] = content
+		return true
+	}
+	volume, phase := m.volume(i, claim.side, claim.Volume), corev1.ClaimLost
+	if volume.Found && volume.ClaimRef.Names(ref) && volume.ClaimRef.UID == "" {
+		volume.ClaimRef.UID = claim.UID
+		m.putVolume(i, claim.side, volume)
+		return true
+	}
+	if volume.Found && volume.ClaimRef.Names(ref) && volume.ClaimRef.UID == claim.UID {
+		phase = corev1.ClaimBound
+	}
+	if claim.Phase == phase {
+		return false
+	}
+	claim.Phase, claim.ResourceVersion = phase, m.NewVersion()
+	return true
+}
+
+// startMover lets a mover mount its claim and make its key.
+func (m *machine) startMover(i int, side plan.SideName) bool {
+	y := &m.yards[i]
+	for at := range y.movers {
+		pod := &y.movers[at]
+		if pod.side != side || pod.Terminating || pod.Ended || pod.mounted != "" || pod.role == volumes.RolePlaceholder {
+			continue
+		}
+		if h := m.State.Volumes[i].Holding(side); pod.role == volumes.RoleWarm {
+			if h.Bound() {
+				pod.mounted, pod.Key, pod.ResourceVersion = h.Volume.Handle, "key-"+string(pod.UID), m.NewVersion()
+				return true
+			}
+			continue
+		}
+		claim := y.claim(side, pod.claim)
+		if claim == nil || claim.Phase != corev1.ClaimBound {
+			continue
+		}
+		volume := m.volume(i, side, claim.Volume)
+		if volume.ClaimRef.Name != claim.name || volume.ClaimRef.UID != claim.UID {
+			continue // it is not the claim's any more
+		}
+		if attached := simulate.AttachedTo(side); m.Attaches && pod.role == volumes.RoleReceiver && !slices.Contains(volume.Attachments, attached) {
+			volume.Attachments = append(slices.Clone(volume.Attachments), attached)
+			m.putVolume(i, side, volume)
+		}
+		pod.mounted, pod.Key, pod.ResourceVersion = volume.Handle, "key-"+string(pod.UID), m.NewVersion()
+		return true
+	}
+	return false
+}
+
+// removeMover lets a mover go that is to. One that reads beside the ordinal's pod ends by itself where there is none.
+func (m *machine) removeMover(i int, side plan.SideName) bool {
+	y := &m.yards[i]
+	_, runs := m.State.Side(side).Pod(m.State.Volumes[i].Ordinal)
+	at := slices.IndexFunc(y.movers, func(pod mover) bool {
+		return pod.side == side && (pod.Terminating || pod.role == volumes.RoleWarm && !runs)
+	})
+	if at < 0 {
+		return false
+	}
+	y.movers = slices.Delete(y.movers, at, at+1)
+	return true
+}
+
+// detachFromMovers detaches a new volume from the node whose mover is gone.
+func (m *machine) detachFromMovers(i int, side plan.SideName) bool {
+	y := &m.yards[i]
+	for at := range y.spare {
+		spare := &y.spare[at]
+		used := slices.ContainsFunc(y.movers, func(pod mover) bool { return pod.side == side && pod.mounted == spare.Handle })
+		if spare.side == side && len(spare.Attachments) > 0 && !used {
+			spare.Attachments = nil
+			return true
+		}
+	}
+	return false
+}
+
+// peers are a receiver and a sender that know each other and are at work, be they to go or not; nil: there are none.
+func (y *yard) peers() (sender, receiver *mover) {
+	for i := range y.movers {
+		for j := range y.movers {
+			s, r := &y.movers[i], &y.movers[j]
+			if s.role != volumes.RoleReceiver && r.role == volumes.RoleReceiver && s.Key != "" && r.Key != "" && s.Peer == r.Key && r.Peer == s.Key {
+				return s, r
+			}
+		}
+	}
+	return nil, nil
+}
+
+// talk lets two movers go on with their pass: half of the bytes arrive, then all, and one after the other says what it
+// has read.
+func (m *machine) talk(y *yard, k kind) bool {
+	s, r := y.peers()
+	if s == nil || s.Ended {
+		return false
+	}
+	from, to := y.content[s.mounted], y.content[r.mounted]
+	if s.role == volumes.RoleWarm {
+		return m.talkWarm(y, k)
+	}
+	switch {
+	case k == bytesArrive && !r.Ended && from != to:
+		if y.content[r.mounted] = -from; to == -from {
+			y.content[r.mounted] = from
+		}
+	case k == receiverEnds && !r.Ended && from == to:
+		m.endMover(r, volumes.MoverResult{Done: true, Root: rootOf(to)})
+	case k == senderEnds && r.Ended && r.Result.Done:
+		m.endMover(s, volumes.MoverResult{Done: true, Root: rootOf(from)})
+	default:
+		return false
+	}
+	return true
+}
+
+// talkWarm is a pass while the ordinal writes: something has arrived in the end, and nothing is shown by it.
+func (m *machine) talkWarm(y *yard, k kind) bool {
+	s, r := y.peers()
+	switch from, to := y.content[s.mounted], y.content[r.mounted]; {
+	case k == bytesArrive && !r.Ended && to >= 0:
+		y.content[r.mounted] = -from
+	case k == receiverEnds && !r.Ended && to < 0:
+		m.endMover(r, volumes.MoverResult{Done: true})
+	case k == senderEnds && r.Ended && r.Result.Done:
+		m.endMover(s, volumes.MoverResult{Done: true})
+	default:
+		return false
+	}
+	return true
+}
+
+// readWarm says whether a mover reads beside the pod of an ordinal on a side: its volumes stay attached.
+func (m *machine) readWarm(name plan.SideName, ordinal int32) bool {
+	for i := range m.yards {
+		reads := func(pod mover) bool { return pod.side == name && pod.role == volumes.RoleWarm && pod.mounted != "" }
+		if m.State.Volumes[i].Ordinal == ordinal && slices.ContainsFunc(m.yards[i].movers, reads) {
+			return true
+		}
+	}
+	return false
+}
+
+func rootOf(content int) string { return "root-" + strconv.Itoa(content) }
+
+func (m *machine) endMover(pod *mover, result volumes.MoverResult) {
+	pod.Ended, pod.Result, pod.ResourceVersion = true, result, m.NewVersion()
+}
+
+// appWrites lets each ordinal that is Ready write to the disks that it has.
+func (m *machine) appWrites() {
+	m.noteRan()
+	for i := range m.yards {
+		v := &m.State.Volumes[i]
+		for _, name := range plan.SideNames {
+			if pod, found := m.State.Side(name).Pod(v.Ordinal); found && pod.Ready && usable(*v.Holding(name)) {
+				m.yards[i].write(v.Holding(name).Volume.Handle)
+			}
+		}
+	}
+}
+
+func (y *yard) write(handle string) {
+	y.written++
+	y.content[handle] = y.written
+}
+
+// What may go wrong with a copy.
+const (
+	receiverDies int8 = iota
+	senderDies
+	diskFails
+	passDiffers
+	claimVanishes
+	takenVanishes
+	importVanishes
+	copyBreaks
+)
+
+var copyTroubles = [copyBreaks]string{"the receiver dies", "the sender dies", "the receiver's disk fails", "a pass finds a difference", "somebody deletes the claim of the copy", "somebody deletes the VolumeSnapshot that was taken", "somebody deletes the imported VolumeSnapshot"}
+
+// breakCopy lets one of that happen.
+func (m *machine) breakCopy(what int8) bool {
+	for i := range m.yards {
+		if m.breakCopyOf(i, what) {
+			m.note("%s", copyTroubles[what])
+			m.interleaved++
+			m.remember()
+			return true
+		}
+	}
+	return false
+}
+
+func (m *machine) breakCopyOf(i int, what int8) bool {
+	y := &m.yards[i]
+	switch what {
+	case claimVanishes:
+		return m.loseIncoming(i)
+	case takenVanishes, importVanishes:
+		return m.loseSnapshot(i, what == importVanishes)
+	}
+	receives := what != senderDies
+	for at := range y.movers {
+		pod := &y.movers[at]
+		switch _, r := y.peers(); {
+		case pod.role == volumes.RolePlaceholder, (pod.role == volumes.RoleReceiver) != receives || pod.Ended || pod.Terminating:
+			continue
+		case what == passDiffers && (r != pod || pod.Warm), what == diskFails && pod.mounted == "":
+			continue
+		case what == diskFails:
+			m.endMover(pod, volumes.MoverResult{Torn: true})
+		case what == passDiffers:
+			m.endMover(pod, volumes.MoverResult{Root: rootOf(-1), Differs: "etc/passwd"})
+		default:
+			m.endMover(pod, volumes.MoverResult{})
+		}
+		return true
+	}
+	return false
+}
+
+// loseIncoming lets somebody delete a claim of a copy that no mover uses.
+func (m *machine) loseIncoming(i int) bool {
+	y := &m.yards[i]
+	for at := range y.claims {
+		claim := y.claims[at]
+		used := slices.ContainsFunc(y.movers, func(pod mover) bool { return pod.claim == claim.name && pod.mounted != "" })
+		if claim.attempt > 0 && !used {
+			y.removeClaim(claim.side, claim.name)
+			y.vanished = true
+			return true
+		}
+	}
+	return false
+}
+
+// mountByHand lets somebody start a pod on an ordinal's claim on a side while no pod of the ordinal runs: it writes.
+func (m *machine) mountByHand(name plan.SideName) bool {
+	for i := range m.yards {
+		v := &m.State.Volumes[i]
+		if h := v.Holding(name); usable(*h) && !m.runsAnywhere(v.Ordinal) {
+			m.yards[i].write(h.Volume.Handle)
+			m.note("somebody mounts claim %s on the %s, and writes", h.Ref.Name, name)
+			m.interleaved++
+			m.remember()
+			return true
+		}
+	}
+	return false
+}

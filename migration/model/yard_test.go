@@ -1,0 +1,335 @@
+package model
+
+import (
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/sliceshift/sliceshift/migration/plan"
+	"github.com/sliceshift/sliceshift/migration/simulate"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/volumes"
+	"github.com/sliceshift/sliceshift/volumes/copy"
+)
+
+// yard is what both clusters have of the copies of one claim, or of the snapshots by which it moves, of all attempts,
+// besides the ordinal's own claims and the volumes that these name.
+type yard struct {
+	album
+	claims []moverClaim
+	movers []mover
+	// spare are the volumes that no claim of the ordinal names.
+	spare []spareVolume
+	// doors are the claims whose receivers have a Service.
+	doors []string
+	// content is what is on each disk, by its handle: which of the application's writes was the last one. Half of a
+	// copy is negative, and an empty disk 0.
+	content map[string]int
+	written int
+	// made are the claims for which a volume was made, and twice is one for which that was done again.
+	made  []string
+	twice string
+	// vanished is true when somebody has deleted a claim of a copy: it may be made again.
+	vanished bool
+}
+
+// moverClaim is a claim that movers mount; attempt is 0 for the one to read from.
+type moverClaim struct {
+	volumes.Claim
+	side    plan.SideName
+	name    string
+	attempt int32
+	// source is the VolumeSnapshot that it is filled from.
+	source string
+}
+
+// mover is one as it runs: the disk that it has mounted stays so until it is gone.
+type mover struct {
+	volumes.Mover
+	side       plan.SideName
+	role       volumes.Role
+	pod, claim string
+	mounted    string
+}
+
+type spareVolume struct {
+	volumes.Volume
+	side plan.SideName
+}
+
+// yardsOf are the yards of a world, one for each of its claims; nil where none is copied.
+func yardsOf(s plan.Snapshot) []yard {
+	if !slices.ContainsFunc(s.Volumes, fillsSecond) {
+		return nil
+	}
+	yards := make([]yard, len(s.Volumes))
+	for i, v := range s.Volumes {
+		yards[i] = yard{content: map[string]int{v.Source.Volume.Handle: 1}, written: 1, album: album{shots: map[string]int{}}}
+	}
+	return yards
+}
+
+func fillsSecond(v plan.OrdinalVolume) bool { return v.Method.FillsSecond() }
+
+func (y yard) clone() yard {
+	y.claims, y.movers, y.spare = slices.Clone(y.claims), slices.Clone(y.movers), slices.Clone(y.spare)
+	y.doors, y.made, y.content = slices.Clone(y.doors), slices.Clone(y.made), maps.Clone(y.content)
+	y.album = y.album.clone()
+	return y
+}
+
+func cloned(yards []yard) []yard {
+	if len(yards) == 0 {
+		return nil
+	}
+	next := make([]yard, len(yards))
+	for i := range yards {
+		next[i] = yards[i].clone()
+	}
+	return next
+}
+
+// claim is one of a name on a side; nil: there is none.
+func (y *yard) claim(name plan.SideName, claim string) *moverClaim {
+	for i := range y.claims {
+		if y.claims[i].side == name && y.claims[i].name == claim {
+			return &y.claims[i]
+		}
+	}
+	return nil
+}
+
+func (y *yard) pod(name string) *mover {
+	for i := range y.movers {
+		if y.movers[i].pod == name {
+			return &y.movers[i]
+		}
+	}
+	return nil
+}
+
+// at is where an ordinal's claim is among those of the world.
+func (m *machine) at(ordinal int32, template string) int {
+	return slices.IndexFunc(m.State.Volumes, func(v plan.OrdinalVolume) bool { return v.Ordinal == ordinal && v.Template == template })
+}
+
+// volume is one of a name on a side; it is not found where there is none.
+func (m *machine) volume(i int, side plan.SideName, name string) volumes.Volume {
+	if h := m.State.Volumes[i].Holding(side); h.Volume.Found && h.Volume.Name == name {
+		return h.Volume
+	}
+	for _, spare := range m.yards[i].spare {
+		if spare.side == side && spare.Name == name {
+			return spare.Volume
+		}
+	}
+	return volumes.Volume{}
+}
+
+// putVolume stores a volume that is there.
+func (m *machine) putVolume(i int, side plan.SideName, volume volumes.Volume) {
+	v := &m.State.Volumes[i]
+	if h := v.Holding(side); h.Volume.Found && h.Volume.Name == volume.Name {
+		m.PutVolume(v, side, volume)
+		return
+	}
+	volume.ResourceVersion = m.NewVersion()
+	for at := range m.yards[i].spare {
+		if spare := &m.yards[i].spare[at]; spare.side == side && spare.Name == volume.Name {
+			spare.Volume = volume
+		}
+	}
+}
+
+// lookAtCopies has each copy in a snapshot be what an observer finds of the attempt that is recorded. It always asks the
+// API servers for that.
+func (m *machine) lookAtCopies(s *plan.Snapshot, handoff *api.Handoff) {
+	for at := range s.Volumes {
+		v := &s.Volumes[at]
+		if !fillsSecond(*v) {
+			continue
+		}
+		seen := volumes.Copying{Asked: v.Copy.Asked}
+		seen.Snapshot.Giver, seen.Snapshot.Taker = v.Copy.Snapshot.Giver, v.Copy.Snapshot.Taker
+		if recorded := plan.RecordedVolume(handoff, v.Ordinal, v.Template).Copy; recorded.Number > 0 {
+			m.lookAtCopy(&seen, *v, recorded)
+		}
+		v.Copy = &seen
+	}
+}
+
+func (m *machine) lookAtCopy(seen *volumes.Copying, v plan.OrdinalVolume, recorded api.CopyAttempt) {
+	i, from := m.at(v.Ordinal, v.Template), plan.SideName(recorded.Giver)
+	y, to, uid := &m.yards[i], from.Other(), m.State.UID
+	giver, taker := v.Holding(from), v.Holding(to)
+	seen.Outgoing = volumes.Holding{Ref: volumes.OutgoingRef(giver.Ref, uid), Volume: giver.Volume}
+	seen.Incoming.Ref = volumes.IncomingRef(taker.Ref, uid, recorded.Number)
+	name := recorded.Seal.Volume
+	if claim := y.claim(from, seen.Outgoing.Ref.Name); claim != nil {
+		seen.Outgoing.Claim = claim.Claim
+	}
+	if claim := y.claim(to, seen.Incoming.Ref.Name); claim != nil {
+		seen.Incoming.Claim = claim.Claim
+		if claim.Volume != "" {
+			name = claim.Volume
+		}
+	}
+	seen.Incoming.Volume = m.volume(i, to, name)
+	if bySnapshot(v) {
+		m.lookAtSnapshots(seen, v, recorded)
+		return
+	}
+	if slices.Contains(y.doors, seen.Incoming.Ref.Name) {
+		seen.Entrance = volumes.Entrance{Found: true, Address: "receiver:8722"}
+	}
+	if pod := y.pod(copy.PodName(volumes.RoleReceiver, taker.Ref, uid, recorded.Number)); pod != nil {
+		seen.Receiver = pod.Mover
+	}
+	if pod := y.pod(copy.PodName(volumes.RoleSender, giver.Ref, uid, recorded.Number)); pod != nil {
+		seen.Sender = pod.Mover
+	}
+	if pod := y.pod(copy.PodName(volumes.RoleWarm, giver.Ref, uid, recorded.Number)); pod != nil {
+		seen.Warm = pod.Mover
+	}
+}
+
+// carry does an effect as the API servers would. Those of World know nothing of what former attempts have left.
+func (m *machine) carry(e plan.Effect) error {
+	i := -1
+	if e.Verb == plan.CarryVolume {
+		i = m.at(e.Ordinal, e.Template)
+	}
+	if i < 0 || !fillsSecond(m.State.Volumes[i]) || e.Volume.Verb == volumes.MarkClaim {
+		return m.Apply(e)
+	}
+	y, a, h := &m.yards[i], e.Volume, m.State.Volumes[i].Holding(e.Side)
+	made := volumes.Claim{Found: true, UID: m.NewUID(), ResourceVersion: m.NewVersion(), Phase: corev1.ClaimPending, Volume: a.Volume, Ours: true, Fence: a.Fence}
+	switch a.Verb {
+	case volumes.CreateIncoming, volumes.CreateOutgoing:
+		if a.Ref.Name == h.Ref.Name && !h.Claim.Found {
+			h.Claim = made // which no claim of a mover may be
+			return nil
+		}
+		if y.claim(e.Side, a.Ref.Name) != nil {
+			return simulate.ErrConflict
+		}
+		y.claims = append(y.claims, moverClaim{made, e.Side, a.Ref.Name, attemptOf(a.Ref.Name), a.Copy.Snapshot.Source})
+	case volumes.CreateClaim:
+		if h.Claim.Found {
+			return simulate.ErrConflict
+		}
+		h.Claim, h.Volume = made, m.volume(i, e.Side, a.Volume)
+		y.spare = slices.DeleteFunc(y.spare, func(s spareVolume) bool { return s.side == e.Side && s.Name == a.Volume })
+	case volumes.DeleteLost, volumes.DeleteUnfilled, volumes.DeleteDropped:
+		return m.deleteLost(i, e)
+	case volumes.CreateEntrance:
+		if !slices.Contains(y.doors, a.Ref.Name) {
+			y.doors = append(y.doors, a.Ref.Name)
+		}
+	case volumes.CreateMover, volumes.MarkMover, volumes.TellMover, volumes.DeleteMover:
+		return m.writeMover(y, e)
+	case volumes.CreateSnapshot, volumes.CreateContent, volumes.CreateImport, volumes.RetainContent, volumes.LoosenContent, volumes.DeleteSnapshot, volumes.DeleteContent:
+		return m.writeSnapshot(y, e)
+	default:
+		return m.writeCopied(i, e)
+	}
+	return nil
+}
+
+// deleteLost deletes a claim as it was judged.
+func (m *machine) deleteLost(i int, e plan.Effect) error {
+	y, a, h := &m.yards[i], e.Volume, m.State.Volumes[i].Holding(e.Side)
+	judged := func(c volumes.Claim) bool { return c.Found && c.UID == a.UID && c.ResourceVersion == a.ResourceVersion }
+	if h.Ref.Name == a.Ref.Name && judged(h.Claim) {
+		if usable(*h) {
+			m.breaks("I3: %s, which is in place", e)
+		}
+		if h.Volume.Found {
+			y.spare = append(y.spare, spareVolume{h.Volume, e.Side})
+		}
+		h.Claim, h.Volume = volumes.Claim{}, volumes.Volume{}
+		return nil
+	}
+	claim := y.claim(e.Side, a.Ref.Name)
+	if claim == nil || !judged(claim.Claim) {
+		return simulate.ErrConflict
+	}
+	if volume := m.volume(i, e.Side, claim.Volume); a.Verb == volumes.DeleteLost && claim.attempt > 0 && volume.Found && (!usable(*h) || h.Volume.Name != volume.Name) {
+		m.breaks("I3: %s before the ordinal's claim is bound: nothing names volume %s", e, volume.Name)
+	}
+	y.removeClaim(e.Side, a.Ref.Name)
+	y.doors = slices.DeleteFunc(y.doors, func(name string) bool { return name == a.Ref.Name }) // the claim owns it
+	return nil
+}
+
+// removeClaim removes a claim, and the placeholder with it, which it owns.
+func (y *yard) removeClaim(side plan.SideName, name string) {
+	y.claims = slices.DeleteFunc(y.claims, func(c moverClaim) bool { return c.side == side && c.name == name })
+	y.movers = slices.DeleteFunc(y.movers, func(pod mover) bool {
+		return pod.role == volumes.RolePlaceholder && pod.side == side && pod.claim == name
+	})
+}
+
+func (m *machine) writeMover(y *yard, e plan.Effect) error {
+	a := e.Volume
+	pod := y.pod(a.Copy.Pod)
+	if a.Verb == volumes.CreateMover {
+		if claim := y.claim(e.Side, a.Ref.Name); pod != nil || a.Copy.Role == volumes.RolePlaceholder && (claim == nil || claim.UID != a.UID) {
+			return simulate.ErrConflict
+		}
+		y.movers = append(y.movers, mover{side: e.Side, role: a.Copy.Role, pod: a.Copy.Pod, claim: a.Ref.Name, Mover: volumes.Mover{
+			Found: true, UID: m.NewUID(), ResourceVersion: m.NewVersion(), Attempt: a.Copy.Attempt, Pass: a.Copy.Pass, Fence: a.Fence,
+			Warm: a.Copy.Warm, Node: a.Copy.Node, Made: m.State.Now,
+		}})
+		return nil
+	}
+	if pod == nil || pod.UID != a.UID || pod.ResourceVersion != a.ResourceVersion {
+		return simulate.ErrConflict
+	}
+	pod.Fence, pod.ResourceVersion = a.Fence, m.NewVersion()
+	switch a.Verb {
+	case volumes.TellMover:
+		pod.Peer = a.Copy.Peer
+	case volumes.DeleteMover:
+		pod.Terminating = true
+	default:
+	}
+	return nil
+}
+
+// writeCopied writes to a volume as it was judged, and checks that none is taken from who uses it (I2), nor pointed
+// elsewhere while it may be deleted (I3).
+func (m *machine) writeCopied(i int, e plan.Effect) error {
+	a := e.Volume
+	volume := m.volume(i, e.Side, a.Volume)
+	if !volume.Found || volume.UID != a.UID || volume.ResourceVersion != a.ResourceVersion {
+		return simulate.ErrConflict
+	}
+	switch h := m.State.Volumes[i].Holding(e.Side); {
+	case a.Verb == volumes.Loosen && h.Volume.Found && h.Volume.Name == a.Volume:
+		m.breaks("I3: %s, which is the ordinal's", e)
+	case a.Verb != volumes.Secure && a.Verb != volumes.Loosen && volume.ClaimRef != a.Ref:
+		switch {
+		case len(volume.Attachments) > 0 && volume.Released == "" || m.runsAnywhere(e.Ordinal):
+			m.breaks("I2: %s while it is in use", e)
+		case !volume.ClaimRef.Names(a.Ref) && volume.Policy != corev1.PersistentVolumeReclaimRetain:
+			m.breaks("I3: %s, whose policy is not Retain", e)
+		}
+	}
+	m.putVolume(i, e.Side, a.Written(volume))
+	if h := m.State.Volumes[i].Holding(e.Side); a.Verb == volumes.PointBack && bySnapshot(m.State.Volumes[i]) && usable(*h) {
+		m.yards[i].write(h.Volume.Handle) // somebody has waited for that: no older snapshot counts any more
+	}
+	return nil
+}
+
+// runsAnywhere says whether an ordinal has a pod on any side.
+func (m *machine) runsAnywhere(ordinal int32) bool {
+	for _, name := range plan.SideNames {
+		if _, found := m.State.Side(name).Pod(ordinal); found {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,150 @@
+package plan
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+// Extent is the range of the whole application: what was recorded, or else what the source
+// owns, and with it a destination that owns the rest.
+func (s Snapshot) Extent() (start, replicas int32) {
+	if base := s.Record.Baseline; base != nil {
+		return base.Start, base.Replicas
+	}
+	source, destination := s.Source.Set, s.Destination.Set
+	start, replicas = source.Start, source.Replicas
+	if s.Split() {
+		start, replicas = min(start, destination.Start), replicas+destination.Replicas
+	}
+	return start, replicas
+}
+
+// Split says whether both slices own ordinals, and side by side: then they are one
+// application, which another migration has left so (KEP-3335, story 1).
+func (s Snapshot) Split() bool {
+	source, destination := s.Source.Set, s.Destination.Set
+	return source.Presence == Seen && destination.Presence == Seen && source.Replicas > 0 && destination.Replicas > 0 &&
+		(destination.Start == source.End() || source.Start == destination.End())
+}
+
+// Ordinals are those of the whole application, ascending; none where its numbers are no application's.
+func (s Snapshot) Ordinals() []int32 {
+	if s.Unbounded() != nil {
+		return nil
+	}
+	start, replicas := s.Extent()
+	ordinals := make([]int32, 0, replicas)
+	for ordinal := start; ordinal < start+replicas; ordinal++ {
+		ordinals = append(ordinals, ordinal)
+	}
+	return ordinals
+}
+
+// OrdinalsToMove are those that are asked for of a migration that has not begun, the first to move first.
+func (s Snapshot) OrdinalsToMove() []int32 {
+	if s.Unbounded() != nil {
+		return nil
+	}
+	var ordinals []int32
+	for ordinal := s.Source.Set.Start; ordinal < s.Source.Set.End(); ordinal++ {
+		if s.ToMove(ordinal) {
+			ordinals = append(ordinals, ordinal)
+		}
+	}
+	if s.Spec.Order != api.LowestFirst {
+		slices.Reverse(ordinals)
+	}
+	return ordinals
+}
+
+// ToMove says whether an ordinal is asked for of a migration that has not begun.
+func (s Snapshot) ToMove(ordinal int32) bool {
+	set, total := s.Source.Set, Total(s.Spec, s.Source.Set.Replicas)
+	if s.Spec.Order == api.LowestFirst {
+		return set.Start <= ordinal && ordinal < set.Start+total
+	}
+	return set.End()-total <= ordinal && ordinal < set.End()
+}
+
+// Total is how many ordinals of a source of so many replicas shall move.
+func Total(spec Spec, replicas int32) int32 {
+	if spec.Count > 0 {
+		return min(spec.Count, replicas)
+	}
+	return replicas
+}
+
+// Span is a range of ordinals, as people read it.
+func Span(start, replicas int32) string { return fmt.Sprintf("[%d,%d)", start, start+replicas) }
+
+// What one migration may be about. Its numbers come from objects that others write, and
+// memory and time are taken in proportion to them: nothing is, before they are bounded.
+const (
+	// MaxOrdinals bounds the replicas of one slice and of the whole application. It is far
+	// above what a cluster runs: 150000 pods (kubernetes.io, Considerations for large clusters).
+	MaxOrdinals = 1_000_000
+	// MaxClaims bounds the claims of all ordinals: each is compared with its volumes on both
+	// sides, and a pod for each of them would be more than a cluster runs.
+	MaxClaims = 150_000
+)
+
+// bounded says whether a range of ordinals can be one: none is negative, and the end of it
+// is a number, too (apps/v1, StatefulSetOrdinals, is of 32 bits).
+func bounded(start, replicas int32) bool {
+	return start >= 0 && replicas >= 0 && replicas <= MaxOrdinals && start <= math.MaxInt32-replicas
+}
+
+// Unbounded refuses the numbers of a snapshot that nothing may be counted up to; nil: they
+// are such as an application has.
+func (s Snapshot) Unbounded() *Finding {
+	for _, side := range []Side{s.Source, s.Destination} {
+		if finding := side.unbounded(); finding != nil {
+			return finding
+		}
+	}
+	base := s.Record.Baseline
+	switch {
+	case base != nil && (!bounded(base.Start, base.Replicas) || base.DestinationReplicas < 0 || base.DestinationReplicas > base.Replicas):
+		return &Finding{
+			Reason: api.ReasonOrdinalsUnbounded, Object: "Migration " + s.Migration.String(),
+			Message: fmt.Sprintf("the record of migration %s says that the application began with %d replicas from ordinal %d, %d of them at the destination: no application has those", s.Migration, base.Replicas, base.Start, base.DestinationReplicas),
+			Remedy:  "somebody else has written status.baseline: write the former values back, or delete the migration",
+		}
+	case !bounded(s.Extent()):
+		start, replicas := s.Extent()
+		finding := s.Source.tooMany(start, replicas)
+		return &finding
+	}
+	if _, replicas := s.Extent(); int64(replicas)*int64(len(s.Source.Set.Templates)) > MaxClaims {
+		return &Finding{
+			Reason: api.ReasonOrdinalsUnbounded, Object: s.Source.Object(),
+			Message: fmt.Sprintf("%s has %d claims for each of %d replicas: more than %d cannot be kept apart", s.Source.Object(), len(s.Source.Set.Templates), replicas, MaxClaims),
+			Remedy:  s.Source.scaleDown(),
+		}
+	}
+	return nil
+}
+
+// unbounded refuses the range of one slice.
+func (s Side) unbounded() *Finding {
+	if bounded(s.Set.Start, s.Set.Replicas) {
+		return nil
+	}
+	finding := s.tooMany(s.Set.Start, s.Set.Replicas)
+	return &finding
+}
+
+func (s Side) tooMany(start, replicas int32) Finding {
+	return Finding{
+		Reason: api.ReasonOrdinalsUnbounded, Object: s.Object(),
+		Message: fmt.Sprintf("%s has %d replicas from ordinal %d: neither may be negative, more than %d replicas cannot be moved, and the last ordinal must be below %d", s.Object(), replicas, start, MaxOrdinals, math.MaxInt32),
+		Remedy:  s.scaleDown(),
+	}
+}
+
+func (s Side) scaleDown() string {
+	return fmt.Sprintf("see who wrote it, and write the former numbers back: kubectl get %s -n %s %s --show-managed-fields -o yaml", s.Set.ResourceName(), s.Namespace, s.Set.Name)
+}

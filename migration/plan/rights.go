@@ -1,0 +1,68 @@
+package plan
+
+import (
+	"slices"
+
+	"github.com/sliceshift/sliceshift/volumes"
+)
+
+// RemedyRights mends a missing right.
+const RemedyRights = "bind the ClusterRoles sliceshift-mover and sliceshift-mover-cluster to the identity that is used there"
+
+// RemedyDependencyRights mends a right that is missing for copies.
+const RemedyDependencyRights = "bind the ClusterRole sliceshift-mover-dependencies to the identity that is used there, in the namespace of that side; or set spec.dependencies.mode to Check and make the copies yourself"
+
+// RemedyMoverRights mends a right that is missing for the pods of method Copy.
+const RemedyMoverRights = "bind the ClusterRole sliceshift-mover-pods to the identity that is used there, in the namespace of that side; or name another method in spec.volumes"
+
+// RemedySnapshotRights mends a right that is missing for method Snapshot.
+const RemedySnapshotRights = "bind the ClusterRole sliceshift-mover-snapshots in the namespace of that side, and sliceshift-mover-snapshots-cluster for its cluster, to the identity that is used there; or name another method in spec.volumes"
+
+// RemedyWriterRights mends a missing right on a writer.
+const RemedyWriterRights = "bind the ClusterRole sliceshift-mover-writers to the identity that is used there, in the namespace of the writer; or pause it yourself and set spec.writers.pause to false"
+
+// RemedyJobRights mends a right that is missing for the Job of a hook.
+const RemedyJobRights = "bind the ClusterRole sliceshift-mover-jobs to the identity that is used there"
+
+// RemedyRights mends a right that is missing for an effect.
+func (e Effect) RemedyRights() string {
+	if e.Copies() {
+		return RemedyDependencyRights
+	}
+	if e.RunsHook() {
+		return RemedyJobRights
+	}
+	if e.writes() {
+		return RemedyWriterRights
+	}
+	if e.snapshots() {
+		return RemedySnapshotRights
+	}
+	if e.writesMover() {
+		return RemedyMoverRights
+	}
+	return RemedyRights
+}
+
+// Copies says whether the effect is about a copy of a dependency.
+func (e Effect) Copies() bool {
+	return e.Verb == CreateCopy || e.Verb == UpdateCopy || e.Verb == DeleteCopy
+}
+
+// writesMover says whether the effect makes, writes or deletes a pod of method Copy.
+func (e Effect) writesMover() bool {
+	return e.Verb == CarryVolume && slices.Contains([]volumes.Verb{volumes.CreateMover, volumes.MarkMover, volumes.TellMover, volumes.DeleteMover}, e.Volume.Verb)
+}
+
+// snapshots says whether the effect is one that only method Snapshot needs.
+func (e Effect) snapshots() bool {
+	return e.Verb == CarryVolume && (e.Volume.Copy.Role == volumes.RolePlaceholder || slices.Contains([]volumes.Verb{
+		volumes.CreateSnapshot, volumes.RetainContent, volumes.LoosenContent, volumes.CreateContent, volumes.CreateImport, volumes.DeleteSnapshot, volumes.DeleteContent,
+		volumes.TakeBase, volumes.DropBaseSnapshot,
+	}, e.Volume.Verb))
+}
+
+// writes says whether the effect is about a writer.
+func (e Effect) writes() bool {
+	return e.Verb == PauseWriter || e.Verb == ReleaseWriter || e.Verb == UnmarkWriter
+}

@@ -1,0 +1,94 @@
+package plan
+
+import (
+	"cmp"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// How kubectl calls the kinds of StatefulSet; the second is the short name of ours.
+const (
+	NativeResource = "sts"
+	SliceResource  = "slice"
+)
+
+// Set is what matters of a StatefulSet.
+type Set struct {
+	Presence        Presence
+	Name            string
+	UID             types.UID
+	ResourceVersion string
+	Start, Replicas int32
+	// Observed is true when the controller has seen this generation.
+	Observed bool
+	// RolledOut is true when every pod has the update revision.
+	RolledOut bool
+	// Templates are the names of the volumeClaimTemplates, ascending.
+	Templates []string
+	// MinReady is spec.minReadySeconds.
+	MinReady time.Duration
+	// Ordered is true for podManagementPolicy OrderedReady.
+	Ordered bool
+	// Fence is the value of the fence annotation.
+	Fence string
+	// ScalesBy is who wrote replicas or ordinals last, when it was not a migration.
+	ScalesBy string
+	// Ours is true when this migration created it.
+	Ours        bool
+	Terminating bool
+	// Resource is how kubectl calls its kind.
+	Resource string
+	// DeletesClaims is true for persistentVolumeClaimRetentionPolicy.whenScaled: Delete.
+	DeletesClaims bool
+	// OwnsClaims are the claims that it owns, ascending, as far as claims were read.
+	OwnsClaims []string
+	// Rolls is how its roll-outs go.
+	Rolls Rolls
+	// Reserves is true when a slice of our own kind skips ordinals, which it then owns
+	// beyond its end; ReservesBy is who wrote that last.
+	Reserves   bool
+	ReservesBy string
+}
+
+// Rolls is how the roll-outs of a StatefulSet go, as far as a migration can bound them.
+type Rolls struct {
+	// Own is true for our own kind: its controller keeps to a share of the disruption
+	// budget, and as long as a migration drives the set it evicts what it replaces.
+	Own bool
+	// AllAtOnce is true when it replaces all pods together; Asked when somebody has asked
+	// for a pod to go, which is done as a roll-out does it.
+	AllAtOnce, Asked bool
+	// Shared is true when the set has been given a share: how many of its pods may be
+	// unavailable for an available one to be updated. Heeded is true when its controller
+	// has confirmed that, or that there is none.
+	Shared bool
+	Share  int32
+	Heeded bool
+}
+
+// ResourceName is how kubectl calls the set's kind.
+func (s Set) ResourceName() string { return cmp.Or(s.Resource, NativeResource) }
+
+// RolloutStatus is the command that shows a roll-out: kubectl knows those of its own kinds.
+func (s Set) RolloutStatus(namespace string) string {
+	switch s.ResourceName() {
+	case NativeResource:
+		return fmt.Sprintf("kubectl rollout status -n %s sts/%s", namespace, s.Name)
+	case SliceResource:
+		return fmt.Sprintf("kubectl migrate rollout status -n %s %s", namespace, s.Name)
+	default:
+		return fmt.Sprintf("kubectl get %s -n %s %s --watch", s.ResourceName(), namespace, s.Name)
+	}
+}
+
+// End is the first ordinal above the slice.
+func (s Set) End() int32 { return s.Start + s.Replicas }
+
+// Has says whether the slice owns an ordinal.
+func (s Set) Has(ordinal int32) bool { return s.Start <= ordinal && ordinal < s.End() }
+
+// RollsOut says whether pods of the slice have yet to get its update revision, or are asked
+// to go.
+func (s Set) RollsOut() bool { return s.Replicas > 0 && (!s.RolledOut || s.Rolls.Asked) }

@@ -1,0 +1,238 @@
+package planner
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/sliceshift/sliceshift/migration/plan"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/volumes"
+)
+
+// EarlyLook is how often the copies of ordinals are looked at whose turn is to come.
+const EarlyLook = 2 * time.Second
+
+// earlyPlanner has the volumes of an ordinal copied before it is its turn, while another one is on its way. It takes
+// nothing from the ordinal, and nobody waits for what it waits for.
+type earlyPlanner struct{ *View }
+
+// plan is what is next of that ordinal, and of nothing else.
+func (p earlyPlanner) plan(k int32) plan.Decision {
+	whole, foreign := wholePlanner(p), foreignPlanner(p)
+	for _, stage := range []func() *plan.Decision{whole.finished, whole.reachable, foreign.countable, whole.accept, lossPlanner(p).lost, fencePlanner(p).ensureFence, foreign.foreign} {
+		if stage() != nil {
+			return plan.Decision{Wait: EarlyLook} // the migration itself sees to it
+		}
+	}
+	s, turns := p.Snapshot, p.turnsUntil(k)
+	s.Record = AsHandoff(s.Record, k)
+	inner := earlyPlanner{viewOf(s)}
+	decision := inner.keep(k, turns)
+	if turns > 0 && !p.resting() && !p.takenBack() && p.Record.Handoff != nil {
+		decision = inner.copy(k, turns)
+	}
+	switch {
+	case decision == nil:
+		return plan.Decision{Wait: EarlyLook}
+	case decision.Record != nil:
+		next := p.Record
+		next.Ahead = withAhead(next.Ahead, k, decision.Record.Handoff)
+		return plan.Decision{Record: &next}
+	}
+	return plan.Decision{Effect: decision.Effect, Wait: cmp.Or(decision.Wait, EarlyLook)}
+}
+
+// copy is what is next of the copies of an ordinal whose turn comes after some others; nil: nothing is.
+func (p earlyPlanner) copy(k, turns int32) *plan.Decision {
+	if decision := carryPlanner(p).sameVolumes(k); decision != nil {
+		return decision
+	}
+	held, hold := p.volumesOf(k)
+	for _, v := range held {
+		method := aheadOf(v)
+		if hold != nil || method == nil || v.Copy == nil {
+			continue
+		}
+		next := method.Ahead
+		if v.Copy.Asked.Prefetch < turns { // it may have been more before
+			next = method.Withdraw
+		}
+		if decision := carryPlanner(p).volumeDecision(v, next(p.pair(v))); decision != nil && decision.Hold == nil {
+			return decision
+		}
+	}
+	return nil
+}
+
+// keep has nobody read, and keeps what was copied for an ordinal whose turn still comes; else it is removed.
+func (p earlyPlanner) keep(k, turns int32) *plan.Decision {
+	ahead := aheadPlanner(p)
+	if decision := ahead.withdraw(k); decision != nil || turns > 0 {
+		return decision
+	}
+	if decision := ahead.drop(k); decision != nil {
+		return decision
+	}
+	next := p.Record
+	next.Handoff = nil
+	return &plan.Decision{Record: &next}
+}
+
+// turnsUntil is how many turns it takes until it is that of an ordinal, counted from the one on its way, or else from the
+// last one that was; 0: it does not come, or not so soon that the ordinal is copied before.
+func (p *View) turnsUntil(k int32) int32 {
+	l, most := p.layout, p.Spec.Prefetch
+	last := l.nextForward()
+	if handoff := p.Record.Handoff; handoff != nil {
+		last = handoff.Ordinal
+	}
+	turns, comes := last-k, k >= l.hi-l.target
+	if l.lowest {
+		turns, comes = k-last, k < l.lo+l.target
+	}
+	if p.Record.Handoff == nil {
+		turns, most = turns+1, most+1
+	}
+	back := p.Spec.Mode == api.ModeRollback || p.Spec.Mode == api.ModeRecover // one that was taken back alone, or a pause, ends nothing
+	if p.Deleting || back || !comes || turns < 1 || turns > most {
+		return 0
+	}
+	return turns
+}
+
+// EarlyOrdinals are those whose copies are to be looked at before it is their turn: what was copied, and what comes next.
+func EarlyOrdinals(s plan.Snapshot) []int32 {
+	p := viewOf(s)
+	var all []int32
+	for _, ahead := range s.Record.Ahead {
+		all = append(all, ahead.Ordinal)
+	}
+	if s.Record.Baseline == nil || s.Record.Handoff == nil || p.resting() || p.layout.broken != "" {
+		return all
+	}
+	for i := range s.Spec.Prefetch {
+		k := s.Record.Handoff.Ordinal - 1 - i
+		if p.layout.lowest {
+			k = s.Record.Handoff.Ordinal + 1 + i
+		}
+		if p.turnsUntil(k) > 0 && !slices.Contains(all, k) {
+			all = append(all, k)
+		}
+	}
+	return all
+}
+
+// aheadPlanner has work done for an ordinal while it still runs, where the method of its volumes has any: until that
+// is done the whole budget belongs to others, and nothing is taken from it.
+type aheadPlanner struct{ *View }
+
+// aheadOf is what the method of a volume does while its ordinal runs; nil: nothing.
+func aheadOf(v plan.OrdinalVolume) volumes.Ahead {
+	method, _ := v.Way().(volumes.Ahead)
+	return method
+}
+
+// asked says whether there may be such work for an ordinal.
+func (p aheadPlanner) asked(k int32) bool {
+	return slices.ContainsFunc(p.Volumes, func(v plan.OrdinalVolume) bool { return v.Ordinal == k && aheadOf(v) != nil })
+}
+
+// begun says whether there is something of it that would be lost with the handoff.
+func (p aheadPlanner) begun() bool {
+	handoff := p.Record.Handoff
+	return handoff != nil && slices.ContainsFunc(handoff.Volumes, func(v api.HandoffVolume) bool { return v.Copy.Number > 0 })
+}
+
+// step is what is next of it; nil: it is done. The volumes of an ordinal do not wait for each other.
+func (p aheadPlanner) step(k int32) *plan.Decision {
+	if !p.asked(k) {
+		return nil
+	}
+	held, hold := p.volumesOf(k)
+	if hold != nil {
+		return p.held(api.StepCopyAhead, *hold)
+	}
+	var waits *plan.Decision
+	for _, v := range held {
+		method := aheadOf(v)
+		if method == nil {
+			continue
+		}
+		decision := carryPlanner(p).volumeDecision(v, method.Ahead(p.pair(v)))
+		switch {
+		case decision == nil:
+		case decision.Hold == nil:
+			return p.at(api.StepCopyAhead, decision)
+		case waits == nil || decision.Hold.Stalled && !waits.Hold.Stalled:
+			waits = decision
+		}
+	}
+	if waits == nil {
+		return nil
+	}
+	if decision := budgetPlanner(p).reserveBudget(0); decision != nil {
+		return p.at(api.StepCopyAhead, decision)
+	}
+	return p.at(api.StepCopyAhead, waits)
+}
+
+// withdraw ends what is under way, whatever the direction is by now; nil: nothing is, or it is on its way to its end.
+func (p aheadPlanner) withdraw(k int32) *plan.Decision {
+	for _, v := range p.Volumes {
+		method := aheadOf(v)
+		if v.Ordinal != k || method == nil {
+			continue
+		}
+		if verdict := method.Withdraw(p.pair(v)); verdict.Action != nil {
+			return p.at(api.StepCopyAhead, carryPlanner(p).volumeDecision(v, verdict))
+		}
+	}
+	return nil
+}
+
+// drop removes what was filled for an ordinal that goes on where it was; nil: nothing of it is left.
+func (p aheadPlanner) drop(k int32) *plan.Decision {
+	for _, v := range p.Volumes {
+		method, drops := v.Way().(volumes.Dropper)
+		if v.Ordinal != k || !drops {
+			continue
+		}
+		if decision := carryPlanner(p).volumeDecision(v, method.Drop(p.pair(v))); decision != nil {
+			return p.at(api.StepCopyAhead, decision)
+		}
+	}
+	return nil
+}
+
+// AsHandoff is a record as if an ordinal were on its way whose volumes are copied before it is its turn.
+func AsHandoff(record plan.Record, k int32) plan.Record {
+	record.Handoff = &api.Handoff{Ordinal: k, Step: api.StepCopyAhead}
+	if at := aheadAt(record.Ahead, k); at >= 0 {
+		record.Handoff.Volumes = record.Ahead[at].Volumes
+	}
+	return record
+}
+
+func aheadAt(all []api.CopyAhead, k int32) int {
+	return slices.IndexFunc(all, func(a api.CopyAhead) bool { return a.Ordinal == k })
+}
+
+// withAhead is a record of copies with that of an ordinal as it is now; nil: without it.
+func withAhead(all []api.CopyAhead, k int32, now *api.Handoff) []api.CopyAhead {
+	at := aheadAt(all, k)
+	if now == nil && at < 0 {
+		return all
+	}
+	all = slices.Clone(all)
+	switch {
+	case now == nil && len(all) == 1:
+		return nil
+	case now == nil:
+		return slices.Delete(all, at, at+1)
+	case at < 0:
+		return append(all, api.CopyAhead{Ordinal: k, Volumes: now.Volumes})
+	}
+	all[at].Volumes = now.Volumes
+	return all
+}

@@ -1,0 +1,313 @@
+package planner
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/sliceshift/sliceshift/migration/internal/plantest"
+	"github.com/sliceshift/sliceshift/migration/plan"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/volumes"
+)
+
+// byCopy moves the volume of ordinal 2 by method Copy; change says how far its copy is.
+func byCopy(change func(*api.CopyAttempt, *volumes.Copying)) func(*plan.Snapshot) {
+	return func(s *plan.Snapshot) {
+		for i := range s.Volumes {
+			v := &s.Volumes[i]
+			v.Method, v.Copy = api.MethodCopy, &volumes.Copying{Asked: volumes.CopyAsked{Image: "mover"}}
+			if v.Ordinal == 2 && s.Record.Handoff != nil {
+				s.Record.Handoff.Volumes = []api.HandoffVolume{{ClaimTemplate: "data", Name: "pv-data-web-2", Disk: volumes.Disk("disk-data-web-2")}}
+				change(&s.Record.Handoff.Volumes[0].Copy, v.Copy)
+			}
+		}
+	}
+}
+
+func begunCopy(a *api.CopyAttempt, _ *volumes.Copying) {
+	*a = api.CopyAttempt{Number: 7, Begun: "migration.1", Giver: string(plan.SourceSide)}
+}
+
+func warmCopy(a *api.CopyAttempt, c *volumes.Copying) {
+	begunCopy(a, c)
+	a.Warm = api.CopyWarm{Passes: 1, Ended: metav1.NewTime(plantest.Epoch)}
+}
+
+// reading has a warm pass under way.
+func reading(a *api.CopyAttempt, c *volumes.Copying) {
+	begunCopy(a, c)
+	c.Incoming.Claim = volumes.Claim{Found: true, Ours: true}
+	c.Entrance = volumes.Entrance{Found: true, Address: "receiver:8722"}
+	c.Receiver = volumes.Mover{Found: true, UID: "r", Attempt: 7, Pass: 1, Warm: true, Fence: "migration.1"}
+	c.Warm = volumes.Mover{Found: true, UID: "w", Attempt: 7, Pass: 1, Warm: true, Fence: "migration.1"}
+}
+
+// TestAhead: while an ordinal runs its volume is copied, before anything is taken for its stop. What was copied is kept
+// while the gate is closed, and in a pause, in which nobody reads; it is not when the migration is deleted.
+func TestAhead(t *testing.T) {
+	from := func(changes ...func(*plan.Snapshot)) []func(*plan.Snapshot) {
+		return append([]func(*plan.Snapshot){unbudgeted, sends(2)}, changes...)
+	}
+	pause, closed := inMode(api.ModePause), closedGate("Numbers")
+	nothing := func(*api.CopyAttempt, *volumes.Copying) {}
+	cold := func(_ *api.CopyAttempt, c *volumes.Copying) { c.Asked.Warm = api.CopyWarmNone }
+	dropped := func(a *api.CopyAttempt, c *volumes.Copying) {
+		warmCopy(a, c)
+		a.Dropped, c.Incoming.Claim = true, volumes.Claim{Found: true, Ours: true}
+	}
+	kept := func(a *api.CopyAttempt, c *volumes.Copying) {
+		dropped(a, c)
+		a.Dropped = false
+	}
+	const ends = "recorded: no handoff"
+	pod := func(t *testing.T) string {
+		t.Helper()
+		return midway(from(byCopy(reading), pause)...).give(2).Effect.Name
+	}(t)
+	incoming := midway(from(byCopy(dropped), isDeleted)...).give(2).Effect.Name
+	wantSteps(t, map[string]stepCase{
+		"nothing was copied yet":       {from(byCopy(nothing)), "recorded: a handoff", api.StepCopyAhead},
+		"the claim is not there":       {from(byCopy(begunCopy)), "CarryVolume destination " + midway(from(byCopy(begunCopy))...).give(2).Effect.Name, api.StepCopyAhead},
+		"it is copied while it runs":   {from(byCopy(reading)), api.ReasonCopying, api.StepCopyAhead},
+		"a pass has ended":             {from(byCopy(warmCopy)), "CarryVolume source pv-data-web-2", api.StepSecureVolumes},
+		"there is to be none":          {from(byCopy(cold)), "CarryVolume source pv-data-web-2", api.StepSecureVolumes},
+		"closed before it was begun":   {from(byCopy(nothing), closed), ends, api.StepGate},
+		"closed, and it is copied":     {from(byCopy(reading), closed), api.ReasonCopying, api.StepCopyAhead},
+		"closed, and a pass has ended": {from(byCopy(warmCopy), closed), "Numbers", api.StepCopyAhead},
+		"in a pause nobody reads":      {from(byCopy(reading), pause), "CarryVolume source " + pod, api.StepCopyAhead},
+		"in a pause it is kept":        {from(byCopy(warmCopy), pause), api.ReasonPaused, ""},
+		"deleted, nobody reads":        {from(byCopy(reading), isDeleted), "CarryVolume source " + pod, api.StepCopyAhead},
+		"deleted":                      {from(byCopy(warmCopy), isDeleted), ends, api.StepGate},
+		"deleted, the copy is dropped": {from(byCopy(kept), isDeleted), "recorded: a handoff", api.StepCopyAhead},
+		"deleted, its claim goes":      {from(byCopy(dropped), isDeleted), "CarryVolume destination " + incoming, api.StepCopyAhead},
+		"what was dropped is dropped":  {from(byCopy(dropped)), "CarryVolume destination " + incoming, api.StepCopyAhead},
+		"in a pause it stays":          {from(byCopy(kept), pause), api.ReasonPaused, ""},
+	}, func(p *planners) *plan.Decision { return p.give(2) })
+}
+
+// TestAheadTakesItsTime: a copy while the ordinal runs is no stall, however long it takes, and leaves the budget to
+// others.
+func TestAheadTakesItsTime(t *testing.T) {
+	long := func(s *plan.Snapshot) {
+		s.Record.Handoff.Step, s.Record.Handoff.StepTime = api.StepCopyAhead, metav1.NewMicroTime(plantest.Epoch.Add(-24*time.Hour))
+	}
+	if got := midway(unbudgeted, sends(2), byCopy(reading), long).give(2); got.Hold == nil || got.Hold.Stalled {
+		t.Errorf("got %+v", got)
+	}
+	if got := midway(sends(2), byCopy(reading)).give(2); got.Effect != nil && got.Effect.Verb == plan.SetBudget && got.Effect.MaxUnavailable == 0 {
+		t.Errorf("the budget is taken while it runs: %+v", got.Effect)
+	}
+}
+
+// TestAheadTurned: where the move turns round while a volume is copied nobody goes on with it.
+func TestAheadTurned(t *testing.T) {
+	if got := midway(unbudgeted, sends(2), byCopy(reading), inMode(api.ModeRollback)).receive(2); got == nil || got.Effect == nil || got.Effect.Volume.Verb != volumes.DeleteMover || got.Effect.Side != plan.SourceSide {
+		t.Errorf("got %+v", got)
+	}
+	// So it is with one that is found after the stop.
+	if got := midway(unbudgeted, stopped(2), byCopy(reading)).carry(2); got.Effect == nil || got.Effect.Volume.Verb != volumes.DeleteMover || got.Effect.Volume.Copy.Role != volumes.RoleWarm {
+		t.Errorf("got %+v", got)
+	}
+}
+
+// TestAheadTurnedIsDropped: what was copied for an ordinal that goes on where it was is removed before its handoff ends,
+// at the side that it was copied to.
+func TestAheadTurnedIsDropped(t *testing.T) {
+	filled := func(a *api.CopyAttempt, c *volumes.Copying) {
+		warmCopy(a, c)
+		a.Dropped = true
+		c.Incoming.Claim = volumes.Claim{Found: true, Ours: true, UID: "in", ResourceVersion: "3", Volume: "copy"}
+		c.Incoming.Ref = volumes.Ref{Namespace: "shop", Name: "in"}
+		c.Incoming.Volume = volumes.Volume{Found: true, Name: "copy", Handle: "disk-copy", ClaimRef: volumes.Ref{Namespace: "shop", Name: "in", UID: "in"}}
+	}
+	back := []func(*plan.Snapshot){unbudgeted, sends(2), byCopy(filled), inMode(api.ModeRollback)}
+	got := midway(back...).receive(2)
+	if got == nil || got.Effect == nil || got.Effect.Volume.Verb != volumes.DeleteDropped || got.Effect.Side != plan.DestinationSide || got.Effect.Volume.UID != "in" || got.Effect.Volume.ResourceVersion != "3" {
+		t.Fatalf("got %+v", got)
+	}
+	gone := midway(unbudgeted, sends(2), byCopy(warmCopy), inMode(api.ModeRollback)).receive(2)
+	if gone == nil || gone.Record == nil || gone.Record.Handoff != nil && gone.Record.Handoff.Ordinal == 2 {
+		t.Errorf("got %+v", gone)
+	}
+}
+
+// early is about the copy of an ordinal before it is its turn: ordinal 2 is on its way, and as many as asked for are copied
+// before.
+func early(k, prefetch int32, changes ...func(*plan.Snapshot)) plan.Decision {
+	all := append([]func(*plan.Snapshot){unbudgeted, sends(2), byCopy(func(*api.CopyAttempt, *volumes.Copying) {}), func(s *plan.Snapshot) {
+		s.Spec.Prefetch, s.Early = prefetch, &k
+		for i := range s.Volumes {
+			s.Volumes[i].Copy.Asked.Prefetch = prefetch
+			if s.Volumes[i].Ordinal == 3 { // it has moved, and is of no matter here
+				s.Volumes[i].Method, s.Volumes[i].Copy = api.MethodRebind, nil
+			}
+		}
+	}}, changes...)
+	return Plan(midway(all...).Snapshot)
+}
+
+// TestEarly: what comes next is copied while another one is on its way, kept in a pause and between two turns, and removed
+// where its turn does not come any more.
+func TestEarly(t *testing.T) {
+	copied := func(s *plan.Snapshot) {
+		s.Record.Ahead = []api.CopyAhead{{Ordinal: 1, Volumes: []api.HandoffVolume{{
+			ClaimTemplate: "data", Name: "pv-data-web-1", Disk: volumes.Disk("disk-data-web-1"),
+			Copy: api.CopyAttempt{Number: 7, Begun: "migration.1", Giver: string(plan.SourceSide), Warm: api.CopyWarm{Passes: 1, Ended: metav1.NewTime(plantest.Epoch)}},
+		}}}}
+	}
+	begun := func(s *plan.Snapshot) {
+		copied(s)
+		s.Record.Ahead[0].Volumes[0].Copy.Warm = api.CopyWarm{}
+	}
+	idle := func(s *plan.Snapshot) { s.Record.Handoff = nil }
+	takenBack := func(s *plan.Snapshot) {
+		s.Record.TurnedBack, s.Record.Fence.Direction = &api.CopyTurnedBack{Ordinal: 2, ClaimTemplate: "data"}, api.Back
+	}
+	turnedBack := func(s *plan.Snapshot) {
+		takenBack(s)
+		idle(s)
+	}
+	const nothing = "nothing"
+	for name, tc := range map[string]struct {
+		k, prefetch int32
+		changes     []func(*plan.Snapshot)
+		want        string
+	}{
+		"its volumes are recorded":           {1, 1, nil, "ahead"},
+		"its copy is begun":                  {1, 1, []func(*plan.Snapshot){begun}, string(volumes.CreateIncoming)},
+		"it is copied":                       {1, 1, []func(*plan.Snapshot){copied}, nothing},
+		"it is too early for the next":       {0, 1, []func(*plan.Snapshot){copied}, "none"},
+		"two are copied":                     {0, 2, nil, "ahead"},
+		"nobody wants it any more":           {1, 0, []func(*plan.Snapshot){copied}, "none"},
+		"in a pause it is kept":              {1, 1, []func(*plan.Snapshot){copied, inMode(api.ModePause)}, nothing},
+		"between two turns it is kept":       {1, 1, []func(*plan.Snapshot){begun, idle}, nothing},
+		"one is on its way back alone":       {1, 1, []func(*plan.Snapshot){copied, takenBack}, nothing},
+		"nobody reads meanwhile":             {1, 1, []func(*plan.Snapshot){begun, takenBack}, nothing},
+		"that one has gone back":             {1, 1, []func(*plan.Snapshot){copied, turnedBack, func(s *plan.Snapshot) { s.Record.Fence.Direction = api.Forward }}, nothing},
+		"so it has, and there is a pause":    {1, 1, []func(*plan.Snapshot){copied, turnedBack, inMode(api.ModePause)}, nothing},
+		"one has gone back, and all are to":  {1, 1, []func(*plan.Snapshot){copied, takenBack, inMode(api.ModeRollback)}, "none"},
+		"the destination is lost":            {1, 1, []func(*plan.Snapshot){copied, inMode(api.ModeRecover), func(s *plan.Snapshot) { s.Destination.Lost, s.Record.Fence.Direction = true, api.Back }}, "none"},
+		"the migration is deleted":           {1, 1, []func(*plan.Snapshot){copied, isDeleted}, "none"},
+		"somebody else drives the migration": {1, 1, []func(*plan.Snapshot){begun, func(s *plan.Snapshot) { s.Engaged = false }}, nothing},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, said := early(tc.k, tc.prefetch, tc.changes...), nothing
+			switch {
+			case got.Effect != nil:
+				said = string(got.Effect.Volume.Verb)
+				if got.Effect.Ordinal != tc.k {
+					t.Errorf("%s is of another ordinal", got.Effect)
+				}
+			case got.Record != nil && aheadAt(got.Record.Ahead, tc.k) >= 0:
+				said = "ahead"
+			case got.Record != nil:
+				said = "none"
+			}
+			if said != tc.want || got.Hold != nil {
+				t.Errorf("got %s, want %s: %+v", said, tc.want, got)
+			}
+			if got.Record != nil && (tc.changes == nil) && got.Record.Handoff.Ordinal != 2 {
+				t.Errorf("who is on the way is recorded as %+v", got.Record.Handoff)
+			}
+		})
+	}
+}
+
+// TestEarlyOfOneTemplate: a volume of which nobody wants so much copied ahead any more is read no more, and what was
+// copied of it stays; that of another template is copied on.
+func TestEarlyOfOneTemplate(t *testing.T) {
+	two := func(s *plan.Snapshot) {
+		s.Source.Set.Templates = []string{"data", "wal"}
+		for i := range s.Source.Pods {
+			s.Source.Pods[i].Node = "node"
+		}
+		data := &s.Volumes[slices.IndexFunc(s.Volumes, func(v plan.OrdinalVolume) bool { return v.Ordinal == 1 })]
+		var attempt api.CopyAttempt
+		reading(&attempt, data.Copy)
+		wal, copying := *data, *data.Copy
+		copying.Asked.Prefetch, copying.Warm.ResourceVersion = 0, "of wal"
+		wal.Template, wal.Copy = "wal", &copying
+		s.Volumes = append(s.Volumes, wal)
+		recorded := api.HandoffVolume{ClaimTemplate: "data", Name: "pv-data-web-1", Disk: volumes.Disk("disk-data-web-1"), Copy: attempt}
+		of := recorded
+		of.ClaimTemplate = "wal"
+		s.Record.Ahead = []api.CopyAhead{{Ordinal: 1, Volumes: []api.HandoffVolume{recorded, of}}}
+	}
+	got := early(1, 1, two)
+	if e := got.Effect; e == nil || e.Volume.Verb != volumes.DeleteMover || e.Template != "wal" || e.Volume.Copy.Role != volumes.RoleWarm || e.Volume.ResourceVersion != "of wal" {
+		t.Errorf("got %+v", got)
+	}
+	gone := func(s *plan.Snapshot) {
+		two(s)
+		of := s.Volumes[len(s.Volumes)-1].Copy
+		of.Warm, of.Receiver = volumes.Mover{}, volumes.Mover{}
+	}
+	if got := early(1, 1, gone); got.Effect != nil || got.Record != nil {
+		t.Errorf("what was copied does not stay: %+v", got)
+	}
+}
+
+// TestEarlyOrdinals: those are looked at that come next, in the order of the move, and those that were copied.
+func TestEarlyOrdinals(t *testing.T) {
+	of := func(prefetch int32, changes ...func(*plan.Snapshot)) []int32 {
+		all := append([]func(*plan.Snapshot){unbudgeted, sends(2), func(s *plan.Snapshot) { s.Spec.Prefetch = prefetch }}, changes...)
+		return EarlyOrdinals(midway(all...).Snapshot)
+	}
+	kept := func(s *plan.Snapshot) { s.Record.Ahead = []api.CopyAhead{{Ordinal: 1}} }
+	for name, tc := range map[string]struct{ got, want []int32 }{
+		"none":            {of(0), nil},
+		"the next":        {of(1), []int32{1}},
+		"no more than is": {of(5), []int32{1, 0}},
+		"once":            {of(2, kept), []int32{1, 0}},
+		"in a pause":      {of(2, kept, inMode(api.ModePause)), []int32{1}},
+		"back":            {of(2, kept, inMode(api.ModeRollback)), []int32{1}},
+	} {
+		if diff := cmp.Diff(tc.want, tc.got); diff != "" {
+			t.Errorf("%s: -want +got\n%s", name, diff)
+		}
+	}
+}
+
+// TestTurnTakesItsCopy: whose turn it is goes on with what was copied before.
+func TestTurnTakesItsCopy(t *testing.T) {
+	was := api.CopyAttempt{Number: 7, Begun: "migration.1", Giver: string(plan.SourceSide)}
+	p := midway(unbudgeted, byCopy(func(*api.CopyAttempt, *volumes.Copying) {}), func(s *plan.Snapshot) {
+		s.Record.Ahead = []api.CopyAhead{{Ordinal: 2, Volumes: []api.HandoffVolume{{ClaimTemplate: "data", Copy: was}}}, {Ordinal: 1}}
+	})
+	next := p.handoff().Record
+	if next == nil || next.Handoff.Volume("data").Copy != was || len(next.Ahead) != 1 || next.Ahead[0].Ordinal != 1 {
+		t.Errorf("got %+v", next)
+	}
+	done := midway(unbudgeted, inMode(api.ModeRollback), func(s *plan.Snapshot) {
+		s.Destination.Set.Replicas, s.Source.Set.Replicas = 0, 4
+		s.Record.Ahead = []api.CopyAhead{{Ordinal: 2}}
+	}).handoff()
+	if done == nil || done.Hold == nil || done.Hold.Reason != api.ReasonCopying {
+		t.Errorf("it ends before what was copied is removed: %+v", done)
+	}
+}
+
+// TestAheadIsStuck: where no copy comes about while the ordinal runs that is a stall, and the budget stays with others.
+func TestAheadIsStuck(t *testing.T) {
+	hosted := func(s *plan.Snapshot) {
+		for i := range s.Source.Pods {
+			s.Source.Pods[i].Node = "node"
+		}
+	}
+	stuck := byCopy(func(a *api.CopyAttempt, c *volumes.Copying) {
+		reading(a, c)
+		a.Warm.TroubleSince, a.Warm.Trouble = metav1.NewTime(plantest.Epoch.Add(-time.Hour)), "no node takes it"
+	})
+	got := midway(unbudgeted, sends(2), stuck, hosted).give(2)
+	if hold := got.Hold; hold == nil || !hold.Stalled || hold.Reason != volumes.ReasonCopyStuck || !strings.Contains(hold.Message, "ordinal 2: for 1h0m0s") || !strings.Contains(hold.Message, "no node takes it") {
+		t.Errorf("got %+v", hold)
+	}
+	if got := midway(sends(2), stuck, hosted).give(2); got.Effect != nil && got.Effect.Verb == plan.SetBudget && got.Effect.MaxUnavailable == 0 {
+		t.Errorf("the budget is taken while it runs: %+v", got.Effect)
+	}
+}

@@ -1,0 +1,265 @@
+package planner
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/sliceshift/sliceshift/migration/plan"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/volumes"
+)
+
+// mostPutBack is how often a copy is put back that somebody else keeps changing.
+const mostPutBack = 3
+
+// begun says whether an ordinal has moved, or is on its way: the application may run with the copies.
+func (p *View) begun() bool {
+	return p.Record.Baseline != nil && (p.Record.Handoff != nil || p.layout.moved != p.layout.initial)
+}
+
+// dependencyPlanner keeps copies of what pods need besides their volumes.
+type dependencyPlanner struct{ *View }
+
+// copies makes what pods need at the destination, and keeps it up to date. While an ordinal is down
+// it waits for nobody: that one is brought up first.
+func (p dependencyPlanner) copies() *plan.Decision {
+	if !p.copying() {
+		return nil
+	}
+	held := p.unread()
+	for _, d := range p.Dependencies.List {
+		decision := p.copy(d)
+		switch {
+		case decision == nil:
+		case decision.Effect != nil:
+			return decision
+		case held == nil:
+			held = decision
+		}
+	}
+	if p.stopped() {
+		return nil
+	}
+	return held
+}
+
+// copying says whether there is anything to be copied: within one namespace there is not, and without a
+// source nobody knows what.
+func (p dependencyPlanner) copying() bool {
+	return p.Spec.Dependencies.Copy && !p.Spec.SameNamespace && p.Source.Set.Presence == plan.Seen
+}
+
+// unread holds while it is not known what is to be copied.
+func (p dependencyPlanner) unread() *plan.Decision {
+	switch {
+	case p.Dependencies.Read:
+		return nil
+	case p.Dependencies.Trouble == "":
+		return &plan.Decision{Hold: &plan.Hold{Reason: api.ReasonDependencyNotRead, Message: "waiting until what the pods need besides their volumes has been read"}}
+	case p.Dependencies.LacksRight:
+		return plan.Stalled(api.ReasonDependencyNotRead, "what the pods need besides their volumes may not be read, so it cannot be copied: "+p.Dependencies.Trouble, plan.RemedyDependencyRights)
+	default:
+		return plan.Stalled(api.ReasonDependencyNotRead, "what the pods need besides their volumes cannot be read, so it cannot be copied: "+p.Dependencies.Trouble, plan.RemedyUnreachable)
+	}
+}
+
+// copy brings one copy up to date, or says why not; nil: there is nothing to do.
+func (p dependencyPlanner) copy(d plan.Dependency) *plan.Decision {
+	c := d.Copy
+	switch {
+	case d.Barred.Reason != "":
+		return plan.Stalled(d.Barred.Reason, "cluster "+p.Source.Cluster+": "+d.Barred.Message, d.Barred.Remedy)
+	case !c.Found:
+		return p.create(d)
+	case c.Terminating:
+		return &plan.Decision{Hold: &plan.Hold{
+			Reason: api.ReasonAwaitingDeletion, Message: "waiting until " + p.there(d) + ", which is being deleted, is gone",
+			Remedy: "look at its finalizers: " + p.show(d),
+		}}
+	case c.Unbound:
+		return &plan.Decision{Hold: &plan.Hold{
+			Reason: api.ReasonDependencyNotBound, Message: "waiting until " + p.there(d) + ", which all ordinals share, is bound to its volume",
+			Remedy: fmt.Sprintf("kubectl describe pvc -n %s %s", p.Destination.Namespace, d.Name),
+		}}
+	case d.Origin == "":
+		return nil // what has no origin any more is still needed by those that have moved
+	case d.Origin == c.Hash, c.Marked && c.EditedBy == "" && c.Copied == d.Origin: // or as the destination stores it
+		if c.Anothers { // that one would delete it with its own pods, and these need it, too: from now on nobody does
+			return p.write(plan.UpdateCopy, d, c.PutBack)
+		}
+		return nil
+	case d.Storage:
+		return p.diverged(d)
+	case c.Marked && c.EditedBy == "":
+		return p.follow(d)
+	default:
+		return p.conflict(d)
+	}
+}
+
+// diverged is for storage that all ordinals share and that is another one at the destination. Nothing is
+// deleted or written over for it: pods may have it mounted.
+func (p dependencyPlanner) diverged(d plan.Dependency) *plan.Decision {
+	return plan.Stalled(volumes.ReasonClaimDiverges,
+		fmt.Sprintf("%s is not as the one in cluster %s, and all ordinals share it: the moved ones would write apart from the others: %s", p.there(d), p.Source.Cluster, d.Difference),
+		fmt.Sprintf("see which storage is meant, and make both equal: %s; nothing is replaced by itself", p.show(d)))
+}
+
+// create copies what the destination does not have.
+func (p dependencyPlanner) create(d plan.Dependency) *plan.Decision {
+	policy := p.Spec.Dependencies.SelectsOthers
+	switch {
+	case d.Unserved:
+		return plan.Stalled(api.ReasonDependencyMissing,
+			fmt.Sprintf("clusters %s and %s serve the kind of %s %s, which %s needs, in no version that both have (of %s): a moved ordinal would be stopped and not start again",
+				p.Source.Cluster, p.Destination.Cluster, d.Kind, d.Name, d.From, d.Versions),
+			"have cluster "+p.Destination.Cluster+" serve the kind in a version of cluster "+p.Source.Cluster+": install what serves it, or bring the older one up to date (kubectl api-resources, in both)")
+	case d.Origin == "":
+		return plan.Stalled(api.ReasonDependencyMissing,
+			fmt.Sprintf("%s does not exist, and neither does it in cluster %s, and %s needs it: a moved ordinal would be stopped and not start again", p.there(d), p.Source.Cluster, d.From),
+			"create it in either cluster, or take it out of the pod template")
+	case d.SelectsOthers != "" && policy == api.SelectsOthersLeave:
+		return nil
+	case d.SelectsOthers != "" && policy != api.SelectsOthersCopy:
+		return plan.Stalled(api.ReasonDependencySelects,
+			fmt.Sprintf("%s %s/%s in cluster %s selects not only the pods that move, but also pod %s: a copy of it would change what others get", d.Kind, p.Source.Namespace, d.Name, p.Source.Cluster, d.SelectsOthers),
+			"set spec.dependencies.selectsOthers (--selects-others) to Copy to have it copied all the same, or to Leave to have it left out")
+	default:
+		return p.write(plan.CreateCopy, d, 0)
+	}
+}
+
+// follow carries a change of the source over to a copy that nobody else has changed.
+func (p dependencyPlanner) follow(d plan.Dependency) *plan.Decision {
+	if p.Spec.Dependencies.OnChange == api.ChangeStall && p.begun() {
+		return plan.Stalled(api.ReasonDependencyChanged,
+			fmt.Sprintf("%s %s/%s in cluster %s was changed in mid-move, and its copy in cluster %s was not: the next ordinal would start as it was before; the copy would change so: %s",
+				d.Kind, p.Source.Namespace, d.Name, p.Source.Cluster, p.Destination.Cluster, d.Difference),
+			"set spec.dependencies.onChange to Follow (--on-change follow), and the copy gets the change; or take the change back")
+	}
+	if d.Rigid {
+		return p.write(plan.DeleteCopy, d, 0)
+	}
+	return p.write(plan.UpdateCopy, d, d.Copy.PutBack)
+}
+
+// conflict is for an object that is not as it was copied, or no copy.
+func (p dependencyPlanner) conflict(d plan.Dependency) *plan.Decision {
+	c := d.Copy
+	choose := "set spec.dependencies.onConflict to Keep to leave it, or to Overwrite to give it the source's content (--on-conflict keep, --on-conflict overwrite)"
+	switch {
+	case p.Spec.Dependencies.OnConflict == api.ConflictKeep:
+		return nil
+	case p.Spec.Dependencies.OnConflict != api.ConflictOverwrite && c.Marked:
+		return plan.Stalled(api.ReasonDependencyDiffers,
+			fmt.Sprintf("%s is a copy, and %s has changed it; it would change so: %s", p.there(d), c.EditedBy, d.Difference), choose)
+	case p.Spec.Dependencies.OnConflict != api.ConflictOverwrite:
+		return plan.Stalled(api.ReasonDependencyDiffers,
+			fmt.Sprintf("%s differs from the one in cluster %s, and %s needs it: the moved ordinals would not get the same; it would change so: %s", p.there(d), p.Source.Cluster, d.From, d.Difference), choose)
+	case c.Marked && c.PutBack >= mostPutBack:
+		return plan.Stalled(api.ReasonDependencyDiffers,
+			fmt.Sprintf("%s was put back %d times, and %s changes it again and again; it would change so: %s", p.there(d), c.PutBack, c.EditedBy, d.Difference),
+			fmt.Sprintf("stop %s, or set spec.dependencies.onConflict to Keep", c.EditedBy))
+	case d.Rigid && !c.Marked:
+		return plan.Stalled(api.ReasonDependencyDiffers,
+			fmt.Sprintf("%s differs from the one in cluster %s, and what differs cannot be changed, only made anew: %s", p.there(d), p.Source.Cluster, d.Difference),
+			fmt.Sprintf("see who needs it as it is, and then delete it in cluster %s: kubectl delete %s -n %s %s; or set spec.dependencies.onConflict to Keep", p.Destination.Cluster, strings.ToLower(d.Kind), p.Destination.Namespace, d.Name))
+	case d.Rigid:
+		return p.write(plan.DeleteCopy, d, 0)
+	case c.Marked:
+		return p.write(plan.UpdateCopy, d, c.PutBack+1)
+	default:
+		return p.write(plan.UpdateCopy, d, 0)
+	}
+}
+
+func (p dependencyPlanner) write(verb plan.Verb, d plan.Dependency, putBack int) *plan.Decision {
+	return effect(plan.Effect{
+		Verb: verb, Side: plan.DestinationSide, Kind: d.Kind, Name: d.Name, UID: d.Copy.UID, ResourceVersion: d.Copy.ResourceVersion,
+		Copied: plan.Copied{Origin: d.Origin, PutBack: putBack},
+	})
+}
+
+// cleanup deletes the copies that the migration has made, as far as it was asked to, when no pod
+// is left at the destination that may need them. One that somebody else has changed is his.
+func (p dependencyPlanner) cleanup() *plan.Decision {
+	if !p.copying() || !p.Spec.Dependencies.Delete || p.Spec.Mode != api.ModeRollback || p.Destination.Set.Replicas > 0 || len(p.Destination.Pods) > 0 {
+		return nil
+	}
+	if hold := p.unread(); hold != nil {
+		return hold
+	}
+	for _, d := range p.Dependencies.List {
+		if c := d.Copy; c.Found && c.Ours && c.UsedBy != "" {
+			return plan.Stalled(api.ReasonDependencyUsed,
+				fmt.Sprintf("%s is a copy that is to be deleted, and pod %s uses it: it would not start again", p.there(d), c.UsedBy),
+				"remove that pod, with what made it; or set spec.dependencies.cleanup to Retain (--cleanup-copies retain), and the copies stay")
+		}
+		if c := d.Copy; c.Found && c.Ours && c.Releases {
+			return plan.Stalled(volumes.ReasonVolumeNotRetain,
+				p.there(d)+" is a copy that is to be deleted, and its reclaim policy is not Retain any more: the storage that the source uses would be deleted with it",
+				fmt.Sprintf(`kubectl patch pv %s -p '{"spec":{"persistentVolumeReclaimPolicy":"Retain"}}'`, d.Name))
+		}
+	}
+	for _, d := range slices.Backward(p.Dependencies.List) {
+		if c := d.Copy; c.Found && c.Ours && !c.Terminating && c.EditedBy == "" {
+			return p.write(plan.DeleteCopy, d, 0)
+		}
+	}
+	return nil
+}
+
+func (p dependencyPlanner) there(d plan.Dependency) string {
+	if d.ClusterWide {
+		return fmt.Sprintf("%s %s in cluster %s", d.Kind, d.Name, p.Destination.Cluster)
+	}
+	return fmt.Sprintf("%s %s/%s in cluster %s", d.Kind, p.Destination.Namespace, d.Name, p.Destination.Cluster)
+}
+
+// show is the command that shows it.
+func (p dependencyPlanner) show(d plan.Dependency) string {
+	if d.ClusterWide {
+		return fmt.Sprintf("kubectl get %s %s -o yaml", strings.ToLower(d.Kind), d.Name)
+	}
+	return fmt.Sprintf("kubectl get %s -n %s %s -o yaml", strings.ToLower(d.Kind), p.Destination.Namespace, d.Name)
+}
+
+// dependencyFindings are all that keeps the copies from being made.
+func dependencyFindings(s plan.Snapshot) []plan.Finding {
+	p := dependencyPlanner{viewOf(s)}
+	if !p.copying() {
+		return nil
+	}
+	find := func(decision *plan.Decision, object string) []plan.Finding {
+		if decision == nil || decision.Hold == nil || !decision.Hold.Stalled {
+			return nil
+		}
+		return []plan.Finding{{Reason: decision.Hold.Reason, Object: object, Message: decision.Hold.Message, Remedy: decision.Hold.Remedy}}
+	}
+	findings := find(p.unread(), s.Source.Object())
+	for i, d := range s.Dependencies.List {
+		if p.told(s.Dependencies.List[:i], d) {
+			continue
+		}
+		findings = append(findings, find(p.copy(d), p.there(d))...)
+		if d.KeptBy != "" && !d.Copy.Found {
+			findings = append(findings, p.kept(d))
+		}
+	}
+	return findings
+}
+
+// told says whether the same is in the way of a dependency before it: a claim and its volume are barred together.
+func (p dependencyPlanner) told(before []plan.Dependency, d plan.Dependency) bool {
+	return d.Barred.Reason != "" && slices.ContainsFunc(before, func(other plan.Dependency) bool { return other.Barred == d.Barred })
+}
+
+// kept warns of a copy that nothing will write once the migration has been completed.
+func (p dependencyPlanner) kept(d plan.Dependency) plan.Finding {
+	return plan.Finding{
+		Reason: api.ReasonDependencyKept, Object: p.there(d), Warning: true,
+		Message: fmt.Sprintf("%s %s/%s in cluster %s is written by %s: its copy in cluster %s follows until the migration has been completed, and then nothing writes it any more", d.Kind, p.Source.Namespace, d.Name, p.Source.Cluster, d.KeptBy, p.Destination.Cluster),
+		Remedy:  fmt.Sprintf("set up %s in cluster %s, too", d.KeptBy, p.Destination.Cluster),
+	}
+}

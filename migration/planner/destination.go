@@ -1,0 +1,223 @@
+package planner
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/sliceshift/sliceshift/migration/checks"
+	"github.com/sliceshift/sliceshift/migration/plan"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+// destinationPlanner makes what the destination needs before the first handoff.
+type destinationPlanner struct{ *View }
+
+// prepare makes what the destination needs before the first ordinal comes. On the way
+// back, and in a pause, nothing is made but a budget for the replicas that are there.
+func (p destinationPlanner) prepare() *plan.Decision {
+	if p.direction() == api.Back || p.resting() && p.Record.Handoff == nil {
+		if p.Destination.Set.Replicas > 0 {
+			return p.protect()
+		}
+		return nil
+	}
+	side := &p.Destination
+	on := func(verb plan.Verb, name string) *plan.Decision {
+		return effect(plan.Effect{Verb: verb, Side: plan.DestinationSide, Name: name, Fence: p.fence()})
+	}
+	switch {
+	case !side.NamespaceFound && !p.Spec.CreateNamespace:
+		return stalledBy(checks.NamespaceMissing(*side))
+	case !side.NamespaceFound:
+		return on(plan.CreateNamespace, side.Namespace)
+	}
+	if decision := dependencyPlanner(p).copies(); decision != nil {
+		return decision
+	}
+	if side.Service.Needed && !side.Service.Found {
+		return on(plan.CreateService, side.Service.Name)
+	}
+	if decision := cmp.Or(p.protect(), p.exports(), namePlanner(p).names()); decision != nil {
+		return decision
+	}
+	if side.Set.Presence == plan.Absent {
+		return effect(plan.Effect{
+			Verb: plan.CreateSet, Side: plan.DestinationSide, Name: side.Set.Name,
+			Start: p.layout.emptyStart(), Fence: p.fence(),
+		})
+	}
+	return nil
+}
+
+// protect makes the destination's PodDisruptionBudget when it has none.
+func (p destinationPlanner) protect() *plan.Decision {
+	if p.Record.Baseline.DisruptionBudget == nil || len(p.Destination.Budgets) > 0 || p.Spec.SameNamespace {
+		return nil
+	}
+	if decision := p.createBudget(p.Record.Baseline.DisruptionBudget.Name); decision.Effect != nil || !p.stopped() {
+		return decision
+	}
+	return nil
+}
+
+// createBudget copies the source's PodDisruptionBudget to the destination.
+func (p destinationPlanner) createBudget(name string) *plan.Decision {
+	switch {
+	case len(p.Source.Budgets) == 0 || p.Source.Budgets[0].Name != name:
+		return budgetPlanner(p).lostBudget(p.Source)
+	case slices.Contains(p.Destination.OtherBudgets, name):
+		message, remedy := checks.BudgetTaken(p.Destination, name)
+		return plan.Stalled(api.ReasonForeignBudget, message, remedy)
+	}
+	return effect(plan.Effect{Verb: plan.CreateBudget, Side: plan.DestinationSide, Name: name, Fence: p.fence(), Author: budgetPlanner(p).author()})
+}
+
+// exports makes the ServiceExports of both sides, the destination's first, and
+// reads their conditions: a Conflict stalls (KEP-1645). The source has one for as
+// long as it owns an ordinal: after that it is withdrawn, and not made again.
+func (p destinationPlanner) exports() *plan.Decision {
+	if !p.Spec.Export || !p.Source.Service.Needed || p.stopped() {
+		return nil
+	}
+	for _, name := range []plan.SideName{plan.DestinationSide, plan.SourceSide} {
+		side := p.Side(name)
+		if !side.Export.Found {
+			if name == plan.SourceSide && p.whole() {
+				continue
+			}
+			return effect(plan.Effect{Verb: plan.CreateExport, Side: name, Name: side.Service.Name})
+		}
+		object := fmt.Sprintf("ServiceExport %s/%s in cluster %s", side.Namespace, side.Service.Name, side.Cluster)
+		if decision := refusedExport(side.Export, object); decision != nil {
+			return decision
+		}
+	}
+	return nil
+}
+
+// refusedExport stalls when who implements the exports has refused this one.
+func refusedExport(e plan.Export, object string) *plan.Decision {
+	switch {
+	case e.Conflict != "":
+		return plan.Stalled(api.ReasonExportConflict, object+" is in conflict: "+e.Conflict,
+			"make both Services agree in type and ports; the oldest export wins")
+	case e.Invalid != "":
+		return plan.Stalled(api.ReasonExportInvalid, object+" is not valid: "+e.Invalid, "kubectl describe serviceexport of that name")
+	}
+	return nil
+}
+
+// namePlanner gives the ordinals names that both clusters know.
+type namePlanner struct{ *View }
+
+// names gives each ordinal its name on the side that owns it, before the first one
+// moves. One that is on its way gets its name as it is carried over.
+func (p namePlanner) names() *plan.Decision {
+	if _, more := p.next(); !more || !p.Spec.NameOrdinals || p.stopped() {
+		return nil // at the end they may have been removed
+	}
+	for _, name := range plan.SideNames {
+		side := p.Side(name)
+		for _, n := range side.Names {
+			if !side.Set.Has(n.Ordinal) {
+				continue
+			}
+			if decision := p.nameAt(name, n); decision != nil {
+				return decision
+			}
+			if decision := refusedExport(n.Export, side.ExportOf(n.Ordinal)); decision != nil {
+				return decision
+			}
+		}
+	}
+	return nil
+}
+
+// rename takes the name of an ordinal that is down over to its taker: there it exists
+// before the pod starts, and what was made at the giver goes. The export at the taker
+// comes first, so that the ServiceImport that both sides share is never without one.
+func (p namePlanner) rename(k int32) *plan.Decision {
+	if !p.Spec.NameOrdinals {
+		return nil
+	}
+	to, read := p.taker.NameOf(k)
+	from, also := p.giver.NameOf(k)
+	also = also || p.giver.Lost
+	if !read || !also {
+		return &plan.Decision{Hold: &plan.Hold{Reason: api.ReasonNameUnread, Message: fmt.Sprintf("the Services of ordinal %d were not read", k)}}
+	}
+	if decision := p.nameAt(p.takerName, to); decision != nil {
+		return decision
+	}
+	if decision := p.keepName(p.takerName, to); decision != nil {
+		return decision
+	}
+	return p.unname(p.giverName, from)
+}
+
+// keepName writes the present fence on what the migration has made of a name, before the ordinal
+// relies on it again: a removal that was judged before the migration was turned round, and comes
+// late, carries the resourceVersion from before and is refused.
+func (p namePlanner) keepName(name plan.SideName, n plan.Name) *plan.Decision {
+	e := plan.Effect{Side: name, Ordinal: n.Ordinal, Name: p.Side(name).PodName(n.Ordinal), Fence: p.fence()}
+	switch {
+	case n.Service.Ours && n.Service.Fence != p.fence():
+		e.Verb, e.UID, e.ResourceVersion = plan.MarkPodService, n.Service.UID, n.Service.ResourceVersion
+	case n.Export.Ours && n.Export.Fence != p.fence():
+		e.Verb, e.UID, e.ResourceVersion = plan.MarkPodExport, n.Export.UID, n.Export.ResourceVersion
+	default:
+		return nil
+	}
+	return effect(e)
+}
+
+// nameAt makes what the name of an ordinal lacks on a side.
+func (p namePlanner) nameAt(name plan.SideName, n plan.Name) *plan.Decision {
+	side := p.Side(name)
+	object := side.PodName(n.Ordinal)
+	switch {
+	case !n.Service.Found:
+		return effect(plan.Effect{Verb: plan.CreatePodService, Side: name, Ordinal: n.Ordinal, Name: object, Fence: p.fence()})
+	case !n.Service.Selects:
+		return stalledBy(checks.ServiceTaken(*side, n.Ordinal))
+	case !n.Export.Found:
+		return effect(plan.Effect{Verb: plan.CreatePodExport, Side: name, Ordinal: n.Ordinal, Name: object, Fence: p.fence()})
+	}
+	return nil
+}
+
+// unname removes what the migration has made of an ordinal's name on a side, the
+// export first.
+func (p namePlanner) unname(name plan.SideName, n plan.Name) *plan.Decision {
+	e := plan.Effect{Side: name, Ordinal: n.Ordinal, Name: p.Side(name).PodName(n.Ordinal)}
+	switch {
+	case n.Export.Found && n.Export.Ours:
+		e.Verb, e.UID, e.ResourceVersion = plan.DeletePodExport, n.Export.UID, n.Export.ResourceVersion
+	case n.Service.Found && n.Service.Ours:
+		e.Verb, e.UID, e.ResourceVersion = plan.DeletePodService, n.Service.UID, n.Service.ResourceVersion
+	default:
+		return nil
+	}
+	return effect(e)
+}
+
+// dropNames removes at the end the names that the migration has made: all of them when
+// it was asked to, and always those where the ordinal is not.
+func (p namePlanner) dropNames() *plan.Decision {
+	if !p.Spec.NameOrdinals {
+		return nil
+	}
+	for _, name := range plan.SideNames {
+		side := p.Side(name)
+		for _, n := range side.Names {
+			if side.Set.Has(n.Ordinal) && !p.Spec.DropNames {
+				continue
+			}
+			if decision := p.unname(name, n); decision != nil {
+				return decision
+			}
+		}
+	}
+	return nil
+}

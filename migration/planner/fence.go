@@ -1,0 +1,190 @@
+package planner
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/sliceshift/sliceshift/migration/checks"
+	"github.com/sliceshift/sliceshift/migration/plan"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/pdb"
+)
+
+// fencePlanner gets the fences of both StatefulSets, and lets go of them (I7).
+type fencePlanner struct{ *View }
+
+// Fence is the value of the fence annotation in an epoch.
+func Fence(uid types.UID, epoch int64) string { return fmt.Sprintf("%s.%d", uid, epoch) }
+
+// lastEpoch bounds what counts as an epoch: they are counted up by one, so a larger number
+// was written by hand, and must not keep everybody else out for ever.
+const lastEpoch = 1 << 40
+
+// FenceEpoch is the epoch of a fence; 0 when it has none.
+func FenceEpoch(fence string) int64 {
+	_, number, _ := strings.Cut(fence, ".")
+	epoch, err := strconv.ParseInt(number, 10, 64)
+	if err != nil || epoch < 0 || epoch > lastEpoch {
+		return 0
+	}
+	return epoch
+}
+
+// newest is the newest epoch of this migration that is on something that was looked at: on one of
+// the StatefulSets, where whoever takes over writes first, on a budget or on a volume.
+func (p fencePlanner) newest() int64 {
+	var newest int64
+	see := func(fence string) {
+		if api.FenceOwner(fence) == p.UID {
+			newest = max(newest, FenceEpoch(fence))
+		}
+	}
+	for _, name := range plan.SideNames {
+		side := p.Side(name)
+		if side.Set.Presence == plan.Seen {
+			see(side.Set.Fence)
+		}
+		for _, budget := range side.Budgets {
+			see(budget.Fence)
+		}
+		for i := range p.Volumes {
+			see(p.Volumes[i].Holding(name).Volume.Fence)
+		}
+	}
+	return newest
+}
+
+// ensureFence makes this process and this direction the ones that both StatefulSets
+// speak of. It goes before everything that starts or stops a pod: each such write
+// carries the resourceVersion of an object read after the new epoch was written,
+// so the late write of a process that lost its leadership is refused.
+func (p fencePlanner) ensureFence() *plan.Decision {
+	current := p.Record.Fence
+	switch {
+	case current == nil || !p.Engaged:
+		return p.nextFence()
+	case current.Holder == p.Holder && current.Direction != p.direction():
+		return p.nextFence()
+	case current.Holder != p.Holder:
+		return plan.Stalled(api.ReasonSuperseded, fmt.Sprintf("process %q has taken the migration over", current.Holder), "nothing is to be done: this process stops")
+	case p.newest() > current.Epoch:
+		// Another process may have taken over, and this one has not heard of it: then the record
+		// has changed, and this write of it is refused.
+		return p.nextFence()
+	}
+	want := p.fence()
+	for _, name := range plan.SideNames {
+		side := p.Side(name)
+		set := side.Set
+		if set.Presence != plan.Seen || set.Fence == want {
+			continue
+		}
+		if owner := api.FenceOwner(set.Fence); owner != "" && owner != p.UID {
+			return stalledBy(checks.HeldByAnother(*side))
+		}
+		return writeSet(set, plan.Effect{Verb: plan.WriteFence, Side: name, Fence: want})
+	}
+	return nil
+}
+
+func (p fencePlanner) nextFence() *plan.Decision {
+	next := p.Record
+	fence := api.Fence{Epoch: p.newest() + 1, Holder: p.Holder, Direction: p.direction()}
+	turned := false
+	if p.Record.Fence != nil {
+		fence.Epoch = max(fence.Epoch, p.Record.Fence.Epoch+1)
+		turned = p.Record.Fence.Direction != fence.Direction
+	}
+	if turned {
+		next.Hooks, next.HookTurns = nil, p.hookTurn()
+	}
+	next.Fence = &fence
+	if next.Handoff != nil {
+		handoff := *next.Handoff
+		handoff.Attempts++
+		if turned {
+			handoff.StartTime = metav1.NewMicroTime(p.Now)
+		}
+		next.Handoff = &handoff
+	}
+	return &plan.Decision{Record: &next}
+}
+
+// release takes the fences off both StatefulSets: the last thing that is done.
+func (p fencePlanner) release() *plan.Decision {
+	for _, name := range []plan.SideName{plan.DestinationSide, plan.SourceSide} {
+		side := p.Side(name)
+		if side.Set.Presence == plan.Seen && api.FenceOwner(side.Set.Fence) == p.UID {
+			return effect(plan.Effect{
+				Verb: plan.ReleaseFence, Side: name, Name: side.Set.Name, UID: side.Set.UID, ResourceVersion: side.Set.ResourceVersion,
+				Split: mayRun(p.Source.Set) && mayRun(p.Destination.Set),
+			})
+		}
+	}
+	return nil
+}
+
+// mayRun says whether a StatefulSet may own ordinals: of one that cannot be read nobody knows.
+func mayRun(s plan.Set) bool {
+	return s.Presence == plan.Seen && s.Replicas > 0 || s.Presence != plan.Seen && s.Presence != plan.Absent
+}
+
+// Unbelievable says why a record is not the one of the migration that it is read for; empty:
+// nothing speaks against it. Where a record is kept that others may write, as the ConfigMap
+// of a run, it may be forged: what it says of the source and of the clusters is compared with
+// what was seen, and its disruption budget with what the PodDisruptionBudgets allow (I4).
+func Unbelievable(s plan.Snapshot) string {
+	base, source := s.Record.Baseline, s.Source.Set
+	allowed, err := recordable(s)
+	switch {
+	case base == nil:
+		return ""
+	case base.SourceCluster != s.Source.ClusterID:
+		return fmt.Sprintf("it is of a source in the cluster whose namespace kube-system has the UID %s, and cluster %s has %s", base.SourceCluster, s.Source.Cluster, s.Source.ClusterID)
+	case base.DestinationCluster != s.Destination.ClusterID:
+		return fmt.Sprintf("it is of a destination in the cluster whose namespace kube-system has the UID %s, and cluster %s has %s", base.DestinationCluster, s.Destination.Cluster, s.Destination.ClusterID)
+	case source.Presence == plan.Seen && source.UID != base.SourceUID:
+		return fmt.Sprintf("it is of a StatefulSet with the UID %s, and %s has %s", base.SourceUID, s.Source.Object(), source.UID)
+	case s.Unbounded() != nil:
+		return s.Unbounded().Message
+	case err != nil:
+		return err.Error()
+	case base.Budget > allowed:
+		return fmt.Sprintf("it says that %d replicas may be unavailable, and no more than %d may", base.Budget, allowed)
+	}
+	return ""
+}
+
+// recordable is the largest disruption budget that a record may have: see checks.Allowance, which is
+// where it came from.
+func recordable(s plan.Snapshot) (int32, error) {
+	base := s.Record.Baseline
+	if base == nil {
+		return 0, nil
+	}
+	var forms []pdb.Form
+	for _, side := range []plan.Side{s.Source, s.Destination} {
+		for _, b := range side.Budgets {
+			forms = append(forms, b.AuthorForm())
+		}
+	}
+	if s.Spec.MaxUnavailable != nil {
+		forms = append(forms, pdb.Form{MaxUnavailable: s.Spec.MaxUnavailable})
+	}
+	if len(forms) == 0 {
+		return 1, nil // as without any: what the record itself says of one may be forged, too
+	}
+	allowed := base.Replicas
+	for _, form := range forms {
+		n, err := pdb.Budget(form, base.Replicas)
+		if err != nil {
+			return 0, err
+		}
+		allowed = min(allowed, n)
+	}
+	return allowed, nil
+}

@@ -1,0 +1,235 @@
+package planner
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/sliceshift/sliceshift/migration/checks"
+	"github.com/sliceshift/sliceshift/migration/plan"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+// Gate is one reason for which the next ordinal must wait. All gates are asked before an
+// ordinal's handoff begins, and again until it is stopped; the first that blocks is shown.
+type Gate struct {
+	// Name tells it from the others.
+	Name string
+	// Costs is true where a stop now would take too much from those who use the application (I5).
+	// Of an ordinal that is to go back and is down already such a gate is not asked: nothing is
+	// taken any more, and a rollback is asked for most when something is down (I8).
+	Costs bool
+	// Blocks returns why the ordinal must wait; nil: it need not. It is pure.
+	Blocks func(v *View, ordinal int32) *plan.Hold
+}
+
+// healthBeforeStop is the gate of what the user has asked before a stop.
+const healthBeforeStop = "health before the stop"
+
+// gates are asked in this order.
+var gates = []Gate{
+	{"replicas", true, func(v *View, k int32) *plan.Hold { return gatePlanner{v}.tooManyDown(k) }},
+	{"pod template", true, func(v *View, _ int32) *plan.Hold { return gatePlanner{v}.outdated() }},
+	{"roll-outs", true, func(v *View, _ int32) *plan.Hold { return cmp.Or(rollingOut(v.Source), rollingOut(v.Destination)) }},
+	{"start ordinal", false, func(v *View, _ int32) *plan.Hold {
+		if v.Numbers == nil {
+			return nil
+		}
+		return v.Numbers.Hold()
+	}},
+	{"slices", false, func(v *View, _ int32) *plan.Hold { return gatePlanner{v}.unsafe() }},
+	{"volumes", false, func(v *View, k int32) *plan.Hold { return gatePlanner{v}.shared(k) }},
+	{"health after the start", true, func(v *View, _ int32) *plan.Hold { return healthPlanner{v}.afterStartHold() }},
+	{healthBeforeStop, true, func(v *View, k int32) *plan.Hold { return healthPlanner{v}.beforeStopHold(k) }},
+	{"load", true, func(v *View, k int32) *plan.Hold { return loadPlanner{v}.hold(k) }},
+	// Last: what the others find, a rollback by itself above all, waits for no window.
+	{"schedule", true, func(v *View, k int32) *plan.Hold { return schedulePlanner{v}.hold(k) }},
+}
+
+// RegisterGate has one more gate asked, after all others. It is for the start of a program: a
+// gate that could not be asked, or that takes another one's name, is a mistake in it, and panics.
+func RegisterGate(gate Gate) {
+	taken := slices.ContainsFunc(gates, func(other Gate) bool { return other.Name == gate.Name })
+	if gate.Name == "" || gate.Blocks == nil || taken {
+		panic(fmt.Sprintf("gate %q cannot be registered", gate.Name))
+	}
+	gates = append(gates, gate)
+}
+
+// gatePlanner asks the gates.
+type gatePlanner struct{ *View }
+
+// gate says why an ordinal must not be stopped now.
+func (p gatePlanner) gate(k int32) *plan.Hold {
+	free := p.takesBackDown(k)
+	for _, gate := range gates {
+		if gate.Costs && free {
+			continue
+		}
+		if hold := gate.Blocks(p.View, k); hold != nil {
+			return hold
+		}
+	}
+	return nil
+}
+
+// takesBackDown says whether an ordinal that is to go back is down where it is. One that has
+// not been Ready for long enough serves all the same.
+func (p gatePlanner) takesBackDown(k int32) bool {
+	if p.direction() != api.Back {
+		return false
+	}
+	pod, found := p.giver.Pod(k)
+	return !found || !pod.Ready || pod.Terminating
+}
+
+// tooManyDown holds while another replica down would be one too many. The ordinal itself does
+// not count: it is given up, available or not.
+func (p gatePlanner) tooManyDown(k int32) *plan.Hold {
+	names := p.allUnavailable(&k)
+	ordered := p.Source.Set.Ordered || p.Destination.Set.Ordered
+	if len(names) == 0 || !ordered && int32(len(names)) < p.Record.Baseline.Budget {
+		return nil
+	}
+	return &plan.Hold{
+		Reason:  api.ReasonReplicaUnavailable,
+		Message: fmt.Sprintf("waiting until %s is available: another replica down would exceed the budget of %d", plan.Listed(names), p.Record.Baseline.Budget),
+	}
+}
+
+// allUnavailable names the pods of both slices that are not available, other than
+// the one of the ordinal that is left out.
+func (p *View) allUnavailable(leaveOut *int32) []string {
+	return append(plan.PodNames(p.Source, p.down(plan.SourceSide), leaveOut), plan.PodNames(p.Destination, p.down(plan.DestinationSide), leaveOut)...)
+}
+
+// down are the ordinals of a slice whose pods are not available.
+func (p *View) down(name plan.SideName) []int32 {
+	found, known := p.downs[name]
+	if !known {
+		found = plan.Down(p.Snapshot, *p.Side(name))
+		if p.downs == nil {
+			p.downs = map[plan.SideName][]int32{}
+		}
+		p.downs[name] = found
+	}
+	return found
+}
+
+// rollingOut holds while pods of a slice are replaced.
+func rollingOut(s plan.Side) *plan.Hold {
+	switch {
+	case s.Set.Presence != plan.Seen || !s.Set.RollsOut():
+		return nil
+	case s.Set.RolledOut:
+		return &plan.Hold{Reason: api.ReasonRolloutInProgress, Message: "waiting until the pods of " + s.Object() + " that somebody has asked to go are replaced"}
+	case s.Set.Rolls.AllAtOnce:
+		return replacedTogether(s)
+	default:
+		return &plan.Hold{Reason: api.ReasonRolloutInProgress, Message: "waiting until the roll-out of " + s.Object() + " is done"}
+	}
+}
+
+// replacedTogether holds while a slice waits for the end of the migration to replace all of
+// its pods at once: more than any budget allows.
+func replacedTogether(s plan.Side) *plan.Hold {
+	return &plan.Hold{
+		Reason: api.ReasonRolloutInProgress, Stalled: true,
+		Message: s.Object() + " was changed in mid-move, and Recreate replaces all of its pods at once: that is not done while ordinals move",
+		Remedy: fmt.Sprintf("take the change back, or have the pods replaced one by one: kubectl patch %s -n %s %s --type=merge -p '{\"spec\":{\"updateStrategy\":{\"type\":\"RollingUpdate\",\"recreate\":null}}}'",
+			s.Set.ResourceName(), s.Namespace, s.Set.Name),
+	}
+}
+
+// unsafe holds while what is known of the slices makes a stop unsafe.
+func (p gatePlanner) unsafe() *plan.Hold {
+	for _, side := range []*plan.Side{&p.Source, &p.Destination} {
+		if finding := cmp.Or(checks.CoversOthers(*side), checks.LeavesOut(*side)); finding != nil {
+			return finding.Hold()
+		}
+		if finding := checks.DeletesClaims(*side); finding != nil && side == p.giver {
+			return finding.Hold()
+		}
+		if hold := behind(*side); hold != nil {
+			return hold
+		}
+		if pod, found := side.Outside(); found {
+			return &plan.Hold{Reason: api.ReasonPodTerminating, Message: fmt.Sprintf("waiting until pod %s/%s-%d in cluster %s, outside of its slice, is gone", side.Namespace, side.Set.Name, pod.Ordinal, side.Cluster)}
+		}
+	}
+	return nil
+}
+
+// behind holds while a controller has not observed the last change of its slice.
+func behind(s plan.Side) *plan.Hold {
+	if s.Set.Presence != plan.Seen || s.Set.Observed {
+		return nil
+	}
+	return &plan.Hold{Reason: api.ReasonControllerBehind, Message: "waiting until the controller of " + s.Object() + " has observed its last change"}
+}
+
+// shared holds while something else than the ordinal's own pod has its volumes, or their place
+// on the other side: once the pod were stopped, they could go nowhere.
+func (p gatePlanner) shared(k int32) *plan.Hold {
+	pod, _ := p.giver.Pod(k)
+	for _, v := range p.Volumes {
+		if v.Ordinal != k {
+			continue
+		}
+		giver := p.pair(v).Giver
+		if hold := inUse(giver); hold != nil {
+			return hold
+		}
+		if problem := v.Way().Free(p.pair(v)); problem != nil {
+			return &plan.Hold{Reason: problem.Reason, Message: fmt.Sprintf("ordinal %d: %s", k, problem.Message), Remedy: problem.Remedy, Stalled: true}
+		}
+		for _, attachment := range giver.Volume.Attachments {
+			if attachment.Node != pod.Node {
+				return stillAttached(giver.Volume, attachment)
+			}
+		}
+		taker := p.pair(v).Taker
+		if hold := inUse(taker); hold != nil {
+			return hold
+		}
+		if hold := anyAttached(taker); hold != nil && !v.Shared(p.Spec) { // of one cluster it is the giver's
+			return hold
+		}
+	}
+	return nil
+}
+
+// outdated holds while an ordinal would go back in time by moving: somebody has changed the
+// source's pod template in mid-move, and what was written by the new one would be read by
+// the old one. On the way back that is what is asked for.
+func (p gatePlanner) outdated() *plan.Hold {
+	if p.Template.Fields == "" || p.direction() == api.Back {
+		return nil
+	}
+	side := p.Destination
+	return &plan.Hold{
+		Reason: api.ReasonDestinationDiffers,
+		Message: fmt.Sprintf("%s was changed in mid-move, and %s was not: they differ in %s, and the next ordinal would start as it was before",
+			p.Source.Object(), side.Object(), p.Template.Fields),
+		Remedy:  p.catchUp(),
+		Stalled: true,
+	}
+}
+
+// catchUp says how the destination gets the change of the pod template that the source has
+// got. One side goes after the other: a native controller replaces a pod without asking a
+// PodDisruptionBudget, and of two at once each takes one down.
+func (p gatePlanner) catchUp() string {
+	var steps []string
+	from, to := p.Source, p.Destination
+	if from.Set.RollsOut() {
+		steps = append(steps, fmt.Sprintf("first wait until the roll-out in cluster %s is done: %s", from.Cluster, from.Set.RolloutStatus(from.Namespace)))
+	}
+	return strings.Join(append(steps,
+		fmt.Sprintf("make the same change in cluster %s: kubectl edit %s -n %s %s", to.Cluster, to.Set.ResourceName(), to.Namespace, to.Set.Name),
+		"and wait until it is rolled out there: "+to.Set.RolloutStatus(to.Namespace),
+		fmt.Sprintf("when it has the change in another form: kubectl annotate %s -n %s %s --overwrite %s=%s",
+			to.Set.ResourceName(), to.Namespace, to.Set.Name, api.TemplateAnnotationKey, p.Template.Hash),
+	), "; ")
+}

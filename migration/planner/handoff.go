@@ -1,0 +1,291 @@
+package planner
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/sliceshift/sliceshift/migration/plan"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/volumes"
+)
+
+// handoffPlanner brings one ordinal from the giver to the taker.
+type handoffPlanner struct {
+	*View
+	gates   gatePlanner
+	budget  budgetPlanner
+	carried carryPlanner
+	hooks   hookPlanner
+	ahead   aheadPlanner
+}
+
+func handoffOf(v *View) handoffPlanner {
+	return handoffPlanner{v, gatePlanner{v}, budgetPlanner{v}, carryPlanner{v}, hookPlanner{v}, aheadPlanner{v}}
+}
+
+// handoff brings the ordinal in flight one step on its way, or begins the next.
+func (p handoffPlanner) handoff() *plan.Decision {
+	if p.Record.Handoff == nil {
+		return p.begin()
+	}
+	k := p.Record.Handoff.Ordinal
+	switch {
+	case p.giver.Set.Presence == plan.Seen && p.giver.Set.Has(k):
+		return p.give(k)
+	case p.taker.Set.Presence == plan.Seen && p.taker.Set.Has(k):
+		return p.receive(k)
+	default:
+		return p.carry(k)
+	}
+}
+
+// begin records the next ordinal's handoff when the gate is open. Until then the
+// whole budget belongs to others.
+func (p handoffPlanner) begin() *plan.Decision {
+	k, more := p.next()
+	if p.resting() || !more {
+		if decision := p.budget.reserveBudget(0); decision != nil {
+			return decision
+		}
+		if decision := p.budget.liftCaps(); decision != nil {
+			return decision
+		}
+		switch {
+		case p.Spec.Mode == api.ModePause && !p.Deleting:
+			return paused(k, more)
+		case len(p.Record.Ahead) > 0:
+			hold := plan.Hold{Reason: api.ReasonCopying, Message: fmt.Sprintf("waiting until what was copied of ordinal %d before its turn is removed", p.Record.Ahead[0].Ordinal)}
+			return &plan.Decision{Hold: &hold, Wait: volumes.Look}
+		}
+		return nil
+	}
+	waits := cmp.Or(limitPlanner{p.View}.wait(), p.hooks.early(k))
+	if waits == nil {
+		if hold := p.gates.gate(k); hold != nil {
+			waits = p.held(api.StepGate, *hold)
+		} else if !p.ahead.asked(k) { // else right before its stop, too
+			waits = p.hooks.late(k)
+		}
+	}
+	if waits == nil {
+		return p.start(k, p.Record)
+	}
+	return cmp.Or(p.budget.reserveBudget(0), waits)
+}
+
+func paused(k int32, more bool) *plan.Decision {
+	next := "what was changed for the move is restored next"
+	if more {
+		next = fmt.Sprintf("ordinal %d is next", k)
+	}
+	return &plan.Decision{Hold: &plan.Hold{Reason: api.ReasonPaused, Message: "mode is Pause; " + next}}
+}
+
+func (p handoffPlanner) start(k int32, next plan.Record) *plan.Decision {
+	next.Handoff = &api.Handoff{Ordinal: k, Step: api.StepReserveBudget, StartTime: metav1.NewMicroTime(p.Now), Attempts: 1, Volumes: p.carried.volumesNow(k), Load: loadPlanner{p.View}.loadOf(k)}
+	next.Baseline, next.Hooks, next.TurnedBack = p.engagedBaseline(), p.hooks.begun(k), nil
+	for i, v := range next.Handoff.Volumes { // what was copied before its turn counts
+		next.Handoff.Volumes[i].Copy = AsHandoff(next, k).Handoff.Volume(v.ClaimTemplate).Copy
+	}
+	next.Ahead = withAhead(next.Ahead, k, nil)
+	return &plan.Decision{Record: &next, Step: api.StepGate}
+}
+
+// engagedBaseline is the baseline with what is known when the first ordinal is about to
+// move, and cannot be observed again: which StatefulSet takes it.
+func (p handoffPlanner) engagedBaseline() *api.Baseline {
+	base := *p.Record.Baseline
+	if base.DestinationUID == "" && p.Destination.Set.Presence == plan.Seen {
+		base.DestinationUID = p.Destination.Set.UID
+	}
+	return &base
+}
+
+// give prepares the ordinal's stop at the giver, and stops it.
+func (p handoffPlanner) give(k int32) *plan.Decision {
+	if decision := p.carried.sameVolumes(k); decision != nil {
+		return decision
+	}
+	hold := p.gates.gate(k)
+	if p.resting() || hold != nil && !p.ahead.begun() || hold == nil && !p.ahead.asked(k) && p.hooks.beforeStop(k) {
+		return p.notNow(k, hold)
+	}
+	if decision := p.ahead.step(k); decision != nil {
+		return decision
+	}
+	if hold != nil { // what was copied is kept: it is made anew, a little each time, until the gate is open
+		return cmp.Or(p.budget.reserveBudget(0), p.held(api.StepCopyAhead, *hold))
+	}
+	if decision := p.hooks.late(k); decision != nil {
+		return cmp.Or(p.budget.reserveBudget(0), decision)
+	}
+	return p.stop(k)
+}
+
+// notNow is for an ordinal that may not be stopped now. Its handoff ends, once it is available: it may have been on
+// its way back. In a pause it goes on where something would be lost with it.
+func (p handoffPlanner) notNow(k int32, hold *plan.Hold) *plan.Decision {
+	if decision := p.ahead.withdraw(k); decision != nil {
+		return decision
+	}
+	if waits := p.comingUp(p.giver, k); waits != nil && (!p.Deleting || waits.Hold.Reason == api.ReasonControllerBehind) {
+		if hold != nil && !p.resting() {
+			return p.held(api.StepGate, *hold) // what keeps it from moving, not what it is moved for
+		}
+		return waits
+	}
+	if p.resting() && !p.Deleting && p.ahead.begun() {
+		return cmp.Or(p.budget.reserveBudget(0), p.budget.liftCaps(), paused(k, true))
+	}
+	if decision := p.ahead.drop(k); decision != nil {
+		return decision
+	}
+	next := p.Record
+	next.Handoff = nil
+	return &plan.Decision{Record: &next, Step: api.StepGate}
+}
+
+// stop takes the budget for the ordinal, secures its volumes, and stops it.
+func (p handoffPlanner) stop(k int32) *plan.Decision {
+	if decision := p.budget.reserveBudget(1); decision != nil {
+		return p.at(api.StepReserveBudget, decision)
+	}
+	if hold := p.budget.overdrawn(); hold != nil && !p.gates.takesBackDown(k) {
+		return p.held(api.StepReserveBudget, *hold)
+	}
+	if decision := p.budget.budgetsTaken(); decision != nil {
+		return p.at(api.StepReserveBudget, decision)
+	}
+	held, hold := p.volumesOf(k)
+	if hold != nil {
+		return p.held(api.StepSecureVolumes, *hold)
+	}
+	if decision := p.eachVolume(held, volumes.Method.Prepare); decision != nil {
+		return p.at(api.StepSecureVolumes, decision)
+	}
+	start, replicas := without(p.giver.Set, k)
+	return p.at(api.StepScaleDown, writeSet(p.giver.Set, plan.Effect{Verb: plan.ScaleDown, Side: p.giverName, Ordinal: k, Start: start, Replicas: replicas}))
+}
+
+// eachVolume asks what is next for one volume of an ordinal after the other; nil when nothing is.
+func (p handoffPlanner) eachVolume(held []plan.OrdinalVolume, judge func(volumes.Method, volumes.Pair) volumes.Verdict) *plan.Decision {
+	for _, v := range held {
+		if decision := p.carried.volumeDecision(v, judge(v.Way(), p.pair(v))); decision != nil {
+			return decision
+		}
+	}
+	return nil
+}
+
+// carry moves the volumes of an ordinal that neither slice owns, and starts it.
+func (p handoffPlanner) carry(k int32) *plan.Decision {
+	if p.Destination.Lost && len(p.Source.Budgets) > 0 {
+		// Nobody was stopped for this start, so the budget may still name what had to stay of fewer replicas.
+		if decision := p.budget.reserveBudget(1); decision != nil {
+			return p.at(api.StepReserveBudget, decision)
+		}
+	}
+	if decision := p.ahead.withdraw(k); decision != nil {
+		return decision
+	}
+	if hold := p.carried.released(k); hold != nil {
+		return p.held(api.StepAwaitRelease, *hold)
+	}
+	if decision := (namePlanner{p.View}).rename(k); decision != nil {
+		return p.at(api.StepCarryVolumes, decision)
+	}
+	held, hold := p.volumesOf(k)
+	if hold != nil {
+		return p.held(api.StepCarryVolumes, *hold)
+	}
+	for _, v := range held { // all of them, before any is carried away
+		if problem := v.Way().Confirm(p.pair(v), plan.RecordedVolume(p.Record.Handoff, k, v.Template).Disk); problem != nil {
+			return p.at(api.StepCarryVolumes, p.carried.volumeDecision(v, volumes.Verdict{Blocked: problem}))
+		}
+	}
+	if decision := cmp.Or(p.goesOn(held), (limitPlanner{p.View}).turnBack(k, held)); decision != nil {
+		return p.at(api.StepCarryVolumes, decision)
+	}
+	if decision := p.eachVolume(held, volumes.Method.Transfer); decision != nil {
+		return p.at(api.StepCarryVolumes, decision)
+	}
+	start, replicas := with(p.taker.Set, k)
+	return p.at(api.StepScaleUp, writeSet(p.taker.Set, plan.Effect{Verb: plan.ScaleUp, Side: p.takerName, Ordinal: k, Start: start, Replicas: replicas}))
+}
+
+// goesOn has an ordinal go on after all that was turned round by itself when the write that takes its copy over was still
+// on its way, and has arrived since: back it would go by another copy alone.
+func (p handoffPlanner) goesOn(held []plan.OrdinalVolume) *plan.Decision {
+	came := slices.ContainsFunc(held, func(v plan.OrdinalVolume) bool {
+		pair := p.pair(v)
+		return pair.Copy != nil && pair.Copy.Back && volumes.HandingOf(pair).Taken()
+	})
+	if !came || !p.takenBack() || p.Spec.Mode != api.ModeRun || p.Deleting {
+		return nil
+	}
+	next := p.Record
+	next.TurnedBack = nil
+	return &plan.Decision{Record: &next}
+}
+
+// receive waits until the ordinal is available at the taker, then begins the next
+// one at once when it can: the reserved budget is kept then. Where writers are paused it is seen
+// first that they still are.
+func (p handoffPlanner) receive(k int32) *plan.Decision {
+	if decision := cmp.Or((lossPlanner{p.View}).offItsDisk(k), p.ahead.withdraw(k)); decision != nil {
+		return decision
+	}
+	if waits := p.comingUp(p.taker, k); waits != nil {
+		return waits
+	}
+	if decision := p.ahead.drop(k); decision != nil {
+		return decision
+	}
+	arrived := p.Record
+	arrived.Pace = p.paceWith(*p.Record.Handoff)
+	p.Record.Pace = arrived.Pace // what comes next is judged by it
+	if next, more := p.next(); more && !p.resting() && !p.takenBack() && !p.Spec.PauseWriters && !p.hooks.waits(k, next) && p.gates.gate(next) == nil {
+		return p.start(next, arrived)
+	}
+	arrived.Handoff, arrived.Hooks = nil, p.hooks.arrived(k)
+	return &plan.Decision{Record: &arrived, Step: api.StepAwaitReadiness}
+}
+
+// comingUp waits until the ordinal is available at a side; nil when it is.
+func (p handoffPlanner) comingUp(side *plan.Side, k int32) *plan.Decision {
+	pod, found := side.Pod(k)
+	name := fmt.Sprintf("%s/%s-%d in cluster %s", side.Namespace, side.Set.Name, k, side.Cluster)
+	minReady := max(p.Spec.MinReady, side.Set.MinReady)
+	remedy := fmt.Sprintf("kubectl describe pod -n %s %s-%d; to take it back: %s", side.Namespace, side.Set.Name, k, p.command("rollback"))
+	switch {
+	case !found:
+		return p.held(api.StepAwaitReadiness, plan.Hold{Reason: api.ReasonPodMissing, Message: "waiting until pod " + name + " is created", Remedy: remedy})
+	case !pod.Ready || pod.Terminating || !pod.Owned:
+		message := "waiting until pod " + name + " is Ready"
+		if pod.Trouble != "" {
+			message += "; " + pod.Trouble
+		}
+		return p.held(api.StepAwaitReadiness, plan.Hold{Reason: api.ReasonPodNotReady, Message: message, Remedy: remedy})
+	case !side.Set.Observed: // it may still stop the pod for what was written before
+		return p.held(api.StepAwaitReadiness, *behind(*side))
+	case !pod.Available(p.Now, minReady):
+		hold := plan.Hold{Reason: api.ReasonMinReady, Message: fmt.Sprintf("waiting until pod %s has been Ready for %s", name, minReady)}
+		return &plan.Decision{Step: api.StepAwaitReadiness, Hold: &hold, Wait: pod.ReadySince.Add(minReady).Sub(p.Now)}
+	}
+	return nil
+}
+
+// FinishedHandoff is the handoff that a new record ends: its ordinal has arrived.
+func FinishedHandoff(s plan.Snapshot, next plan.Record) *api.Handoff {
+	was := s.Record.Handoff
+	if was == nil || next.Handoff != nil && next.Handoff.Ordinal == was.Ordinal {
+		return nil
+	}
+	if p := viewOf(s); !p.taker.Set.Has(was.Ordinal) {
+		return nil
+	}
+	return was
+}

@@ -1,0 +1,175 @@
+package planner
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/sliceshift/sliceshift/migration/internal/plantest"
+	"github.com/sliceshift/sliceshift/migration/plan"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/volumes"
+)
+
+// atFor has ordinal 2 at a step for so long; none of it takes longer than a minute.
+func atFor(step api.Step, spent time.Duration) func(*plan.Snapshot) {
+	return func(s *plan.Snapshot) {
+		s.Spec.Deadline = time.Minute
+		s.Record.Handoff = &api.Handoff{Ordinal: 2, Step: step, StepTime: metav1.NewMicroTime(s.Now.Add(-spent))}
+	}
+}
+
+// TestHeld: a wait in a step ends at its deadline, and stalls from then on (I6). Without a handoff there
+// is none.
+func TestHeld(t *testing.T) {
+	timeless := func(s *plan.Snapshot) {
+		atFor(api.StepAwaitRelease, 0)(s)
+		s.Record.Handoff.StepTime = metav1.MicroTime{}
+	}
+	for name, tc := range map[string]struct {
+		change  func(*plan.Snapshot)
+		wait    time.Duration
+		stalled bool
+	}{
+		"no handoff":              {func(*plan.Snapshot) {}, 0, false},
+		"it has just come":        {atFor(api.StepAwaitRelease, 0), time.Minute, false},
+		"it has been there":       {atFor(api.StepAwaitRelease, 20*time.Second), 40 * time.Second, false},
+		"it was at another step":  {atFor(api.StepCarryVolumes, time.Hour), time.Minute, false},
+		"nobody knows since when": {timeless, time.Minute, false},
+		"its time is over":        {atFor(api.StepAwaitRelease, time.Minute), 0, true},
+		"its time has been over":  {atFor(api.StepAwaitRelease, time.Hour), 0, true},
+	} {
+		got := midway(tc.change).held(api.StepAwaitRelease, plan.Hold{Reason: "Waits"})
+		if got.Step != api.StepAwaitRelease || got.Wait != tc.wait || got.Hold.Stalled != tc.stalled || got.Hold.Reason != "Waits" {
+			t.Errorf("%s: %+v, %+v", name, got, got.Hold)
+		}
+	}
+}
+
+// TestAtAStep: what is decided in a step is told to be of it; what waits does so until the deadline at
+// the latest, and no later than it asks for.
+func TestAtAStep(t *testing.T) {
+	waits := func(wait time.Duration) plan.Decision {
+		return plan.Decision{Hold: &plan.Hold{Reason: "Waits"}, Wait: wait}
+	}
+	begun := atFor(api.StepCarryVolumes, 20*time.Second)
+	for name, tc := range map[string]struct {
+		change   func(*plan.Snapshot)
+		decision plan.Decision
+		wait     time.Duration
+	}{
+		"a write":                    {begun, plan.Decision{Effect: &plan.Effect{}}, 0},
+		"a stall":                    {begun, plan.Decision{Hold: &plan.Hold{Reason: "Waits", Stalled: true}}, 0},
+		"a wait":                     {begun, waits(0), 40 * time.Second},
+		"a short wait":               {begun, waits(time.Second), time.Second},
+		"a long wait":                {begun, waits(time.Hour), 40 * time.Second},
+		"a wait without a handoff":   {func(*plan.Snapshot) {}, waits(0), 0},
+		"a short one, without":       {func(*plan.Snapshot) {}, waits(time.Second), time.Second},
+		"a wait beyond the deadline": {atFor(api.StepCarryVolumes, time.Hour), waits(time.Second), time.Second},
+	} {
+		got := midway(tc.change).at(api.StepCarryVolumes, &tc.decision)
+		if got.Step != api.StepCarryVolumes || got.Wait != tc.wait || (got.Effect != nil) != (tc.decision.Effect != nil) {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+}
+
+// TestComingUp: an ordinal has come up when its pod is the slice's own, stays, and has been Ready for as
+// long as either the migration or its StatefulSet asks (I5). To become that old is no delay: it does not
+// stall.
+func TestComingUp(t *testing.T) {
+	ready := plan.Pod{Ordinal: 2, Ready: true, Owned: true, ReadySince: plantest.Epoch.Add(-30 * time.Second)}
+	with := func(change func(*plan.Pod)) []plan.Pod {
+		pod := ready
+		change(&pod)
+		return []plan.Pod{pod}
+	}
+	for name, tc := range map[string]struct {
+		pods              []plan.Pod
+		behind            bool
+		asked, set, spent time.Duration
+		want              string
+		wait              time.Duration
+	}{
+		"it is up":                 {pods: []plan.Pod{ready}},
+		"it is not there":          {want: api.ReasonPodMissing, wait: time.Minute},
+		"another one is":           {pods: with(func(p *plan.Pod) { p.Ordinal = 1 }), want: api.ReasonPodMissing, wait: time.Minute},
+		"it is not Ready":          {pods: with(func(p *plan.Pod) { p.Ready = false }), want: api.ReasonPodNotReady, wait: time.Minute},
+		"it is going":              {pods: with(func(p *plan.Pod) { p.Terminating = true }), want: api.ReasonPodNotReady, wait: time.Minute},
+		"it is somebody else's":    {pods: with(func(p *plan.Pod) { p.Owned = false }), want: api.ReasonPodNotReady, wait: time.Minute},
+		"its controller is behind": {pods: []plan.Pod{ready}, behind: true, want: api.ReasonControllerBehind, wait: time.Minute},
+		"it is old enough":         {pods: []plan.Pod{ready}, asked: 30 * time.Second, set: 20 * time.Second},
+		"it is young":              {pods: []plan.Pod{ready}, asked: 40 * time.Second, want: api.ReasonMinReady, wait: 10 * time.Second},
+		"young for its set":        {pods: []plan.Pod{ready}, asked: 40 * time.Second, set: time.Minute, want: api.ReasonMinReady, wait: 30 * time.Second},
+		"young, after an hour":     {pods: []plan.Pod{ready}, asked: 40 * time.Second, spent: time.Hour, want: api.ReasonMinReady, wait: 10 * time.Second},
+	} {
+		p := midway(atFor(api.StepAwaitReadiness, tc.spent), func(s *plan.Snapshot) { s.Spec.MinReady = tc.asked })
+		side := plan.Side{Namespace: "shop", Set: plan.Set{Presence: plan.Seen, Name: "web", Replicas: 3, Observed: !tc.behind, MinReady: tc.set}, Pods: tc.pods}
+		got := p.comingUp(&side, 2)
+		if inShort(got) != tc.want {
+			t.Errorf("%s: %q, want %q", name, inShort(got), tc.want)
+			continue
+		}
+		if got != nil && (got.Wait != tc.wait || got.Hold.Stalled || got.Step != api.StepAwaitReadiness) {
+			t.Errorf("%s: %+v, %+v", name, got, got.Hold)
+		}
+	}
+}
+
+// TestBinderIsCalled: the binder is called again when a claim stays unbound, each time after twice as
+// long, and no more often than its own resync takes.
+func TestBinderIsCalled(t *testing.T) {
+	const calls = "CarryVolume destination pv"
+	for name, tc := range map[string]struct {
+		calls int
+		spent time.Duration
+		want  string
+		wait  time.Duration
+	}{
+		"nobody can be called":       {0, time.Hour, api.ReasonVolumeUnbound, 0},
+		"it has just been marked":    {1, 0, api.ReasonVolumeUnbound, time.Second},
+		"before the first call":      {1, 900 * time.Millisecond, api.ReasonVolumeUnbound, 100 * time.Millisecond},
+		"at the first call":          {1, time.Second, calls, 0},
+		"before the second":          {2, time.Second, api.ReasonVolumeUnbound, time.Second},
+		"before the last":            {4, 5 * time.Second, api.ReasonVolumeUnbound, 3 * time.Second},
+		"at the last":                {4, 8 * time.Second, calls, 0},
+		"it was called often enough": {5, time.Hour, api.ReasonVolumeUnbound, 0},
+	} {
+		verdict := volumes.Verdict{Waits: "it is bound"}
+		if tc.calls > 0 {
+			verdict.Call = &volumes.Action{Verb: volumes.MarkClaim, Volume: "pv", Calls: tc.calls}
+		}
+		got := midway(atFor(api.StepCarryVolumes, tc.spent)).unbound(plan.OrdinalVolume{Ordinal: 2}, verdict)
+		if inShort(got) != tc.want || got.Wait != tc.wait {
+			t.Errorf("%s: %q after %s, want %q after %s", name, inShort(got), got.Wait, tc.want, tc.wait)
+		}
+	}
+}
+
+// TestOutdatedTemplate: an ordinal does not go back in time by moving, except where it is asked to go
+// back (I8); a slice that would be replaced at once waits until somebody decides (I5, I6).
+func TestOutdatedTemplate(t *testing.T) {
+	changed := func(s *plan.Snapshot) { s.Template = plan.TemplateChange{Fields: "spec.template.spec", Hash: "h"} }
+	for name, tc := range map[string]struct {
+		changes []func(*plan.Snapshot)
+		held    bool
+	}{
+		"nothing has changed":       {nil, false},
+		"it has":                    {[]func(*plan.Snapshot){changed}, true},
+		"it has, on the way back":   {[]func(*plan.Snapshot){changed, inMode(api.ModeRollback)}, false},
+		"nothing, and it goes back": {[]func(*plan.Snapshot){inMode(api.ModeRollback)}, false},
+	} {
+		hold := midway(tc.changes...).outdated()
+		if (hold != nil) != tc.held || hold != nil && (hold.Reason != api.ReasonDestinationDiffers || !hold.Stalled) {
+			t.Errorf("%s: %+v", name, hold)
+		}
+	}
+	side := midway().Source
+	hold := replacedTogether(side)
+	hold.Message, hold.Remedy = "", ""
+	if diff := cmp.Diff(&plan.Hold{Reason: api.ReasonRolloutInProgress, Stalled: true}, hold); diff != "" {
+		t.Errorf("replaced at once: -want +got\n%s", diff)
+	}
+}

@@ -1,0 +1,280 @@
+package planner
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/sliceshift/sliceshift/migration/plan"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+// Reply is a question that is open, and where its gate is.
+type Reply struct {
+	plan.Answers
+	Gate  api.HealthGate
+	State api.GateState
+	// Holds is false where it only warns.
+	Holds bool
+}
+
+// Replies are all questions that are open: what the gates are to be asked, and what they have
+// answered. None is while an ordinal is down on its way: it is started whatever they would say.
+func Replies(s plan.Snapshot) []Reply {
+	if len(s.Gates) == 0 {
+		return nil
+	}
+	return healthPlanner{viewOf(s)}.open()
+}
+
+// Point is a question of a gate, whether or not it is open.
+type Point struct {
+	Reply
+	// Subject is false where there is nothing yet to be asked about.
+	Subject bool
+	// Open is true where the migration waits for the answer now.
+	Open bool
+}
+
+// Points are the questions of all gates at all of their points, gate by gate.
+func Points(s plan.Snapshot) []Point {
+	p := healthPlanner{viewOf(s)}
+	open := Replies(s)
+	var all []Point
+	for _, health := range s.Gates {
+		for _, at := range health.Gate.At {
+			question, subject := p.about(at)
+			question.Gate = health.Gate.Name
+			all = append(all, Point{
+				Reply:   Reply{Answers: plan.Answers{Question: question}, Gate: health.Gate, State: api.GatePending, Holds: p.asksToHold(health.Gate)},
+				Subject: subject, Open: slices.ContainsFunc(open, func(r Reply) bool { return r.Question == question }),
+			})
+		}
+	}
+	return all
+}
+
+// about is what is asked about at a point; false: there is nothing yet.
+func (p healthPlanner) about(at api.GatePoint) (q plan.Question, subject bool) {
+	switch at {
+	case api.GateBeforeStop:
+		k, more := p.next()
+		return p.beforeStop(k), more
+	case api.GateAfterStart:
+		return p.afterStart()
+	default:
+		return p.atEnd(), true
+	}
+}
+
+// healthPlanner holds while a gate of the user has no good answer.
+type healthPlanner struct{ *View }
+
+func (p healthPlanner) open() []Reply {
+	readable := p.Source.Reach == plan.Seen && p.Destination.Reach == plan.Seen && !p.Destination.Lost
+	begun := p.Record.Baseline != nil && p.Record.Completed == "" && p.layout.broken == ""
+	if !readable || !begun || p.resting() || p.layout.gap != nil {
+		return nil
+	}
+	var found []Reply
+	if k, more := p.next(); more {
+		found = p.replies(p.beforeStop(k))
+	} else if p.Record.Handoff == nil {
+		found = p.replies(p.atEnd())
+	}
+	if q, arrived := p.afterStart(); arrived {
+		if pod, there := p.taker.Pod(q.Ordinal); there && pod.Available(p.Now, max(p.Spec.MinReady, p.taker.Set.MinReady)) {
+			found = append(found, p.replies(q)...)
+		}
+	}
+	return slices.DeleteFunc(found, func(r Reply) bool { return r.Gate.Job != nil && !p.mayRun(r) })
+}
+
+// mayRun says whether a Job may be run now. It is not only an answer, it does something for what comes next:
+// so it is not run before everything else lets that come, nor where that would not wait for it.
+func (p healthPlanner) mayRun(r Reply) bool {
+	switch {
+	case !p.drives() || !r.Holds && !r.Gate.DryRun:
+		return false
+	case !r.Opened.IsZero():
+		return true // it may run already
+	case r.Point == api.GateBeforeStop:
+		return p.othersLetStop(r.Ordinal) && p.othersPass(r.Question)
+	case r.Point == api.GateAtEnd:
+		return p.afterStartHold() == nil && p.othersPass(r.Question)
+	default:
+		return true
+	}
+}
+
+// drives says whether this process is the one that writes: both slices show its fence.
+func (p healthPlanner) drives() bool {
+	return p.Engaged && p.Record.Fence != nil && p.Source.Set.Fence == p.fence() && p.Destination.Set.Fence == p.fence()
+}
+
+// othersLetStop says whether an ordinal waits for nothing but the health gates that are asked before its stop.
+func (p healthPlanner) othersLetStop(k int32) bool {
+	if gatePlanner(p).takesBackDown(k) {
+		return false
+	}
+	return !slices.ContainsFunc(gates, func(gate Gate) bool {
+		return gate.Name != healthBeforeStop && gate.Blocks(p.View, k) != nil
+	})
+}
+
+// othersPass says whether all gates of a point that hold, and run no Job, have passed.
+func (p healthPlanner) othersPass(q plan.Question) bool {
+	return !slices.ContainsFunc(p.replies(q), func(r Reply) bool {
+		return r.Gate.Job == nil && r.Holds && r.State != api.GatePassed
+	})
+}
+
+func (p healthPlanner) beforeStop(k int32) plan.Question {
+	pod, _ := p.giver.Pod(k)
+	return plan.Question{Point: api.GateBeforeStop, Side: p.giverName, Ordinal: k, Pod: pod.UID, Direction: p.direction()}
+}
+
+// afterStart is about the ordinal that came last; false: none has.
+func (p healthPlanner) afterStart() (plan.Question, bool) {
+	k, arrived := p.layout.nextBack(), p.layout.moved > p.layout.initial
+	if p.direction() == api.Back {
+		k, arrived = p.layout.nextForward(), p.layout.moved < p.layout.target
+	}
+	pod, _ := p.taker.Pod(k)
+	return plan.Question{Point: api.GateAfterStart, Side: p.takerName, Ordinal: k, Pod: pod.UID, Direction: p.direction()}, arrived
+}
+
+func (p healthPlanner) atEnd() plan.Question {
+	return plan.Question{Point: api.GateAtEnd, Side: p.takerName, Ordinal: plan.NoOrdinal, Direction: p.direction()}
+}
+
+// replies are those of all gates that are asked at the point of a question.
+func (p healthPlanner) replies(q plan.Question) []Reply {
+	var found []Reply
+	for _, health := range p.Gates {
+		gate := health.Gate
+		if !slices.Contains(gate.At, q.Point) {
+			continue
+		}
+		q.Gate = gate.Name
+		answers := plan.Answers{Question: q}
+		if at := slices.IndexFunc(health.Answers, func(a plan.Answers) bool { return a.Question == q }); at >= 0 {
+			answers = health.Answers[at]
+		}
+		found = append(found, Reply{Answers: answers, Gate: gate, State: answers.State(gate, p.Now), Holds: p.asksToHold(gate)})
+	}
+	return found
+}
+
+// asksToHold is false for a gate that only warns. What is recovered is not asked how it is.
+func (p healthPlanner) asksToHold(gate api.HealthGate) bool {
+	if gate.DryRun || p.Spec.Mode == api.ModeRecover {
+		return false
+	}
+	return p.direction() == api.Forward || gate.OnRollback == api.GateRollbackHold
+}
+
+// beforeStopHold holds while an ordinal may not be stopped where it is.
+func (p healthPlanner) beforeStopHold(k int32) *plan.Hold { return p.hold(p.beforeStop(k)) }
+
+// afterStartHold holds while the ordinal that came last is not well where it has come to.
+func (p healthPlanner) afterStartHold() *plan.Hold {
+	q, arrived := p.afterStart()
+	if !arrived {
+		return nil
+	}
+	return p.hold(q)
+}
+
+// end holds what cannot be taken back once every ordinal has come.
+func (p healthPlanner) end() *plan.Decision {
+	if p.Deleting || p.Destination.Lost {
+		return nil
+	}
+	for _, hold := range []*plan.Hold{p.afterStartHold(), p.hold(p.atEnd())} {
+		if hold != nil {
+			return &plan.Decision{Hold: hold}
+		}
+	}
+	return nil
+}
+
+// hold is for the first gate that has the migration turned back, or else that waits for somebody, or else
+// that waits for an answer.
+func (p healthPlanner) hold(q plan.Question) *plan.Hold {
+	rank := func(h *plan.Hold) int {
+		switch {
+		case h == nil:
+			return 0
+		case h.TurnBack:
+			return 3
+		case h.Stalled:
+			return 2
+		default:
+			return 1
+		}
+	}
+	var worst *plan.Hold
+	for _, reply := range p.replies(q) {
+		if !reply.Holds || reply.State == api.GatePassed {
+			continue
+		}
+		if hold := p.holdOf(reply); rank(hold) > rank(worst) {
+			worst = hold
+		}
+	}
+	return worst
+}
+
+func (p healthPlanner) holdOf(r Reply) *plan.Hold {
+	name, gate := p.nameOf(r.Question), r.Gate
+	remedy := fmt.Sprintf("mend what it speaks of; what it answers now: %s; to go on without it, set dryRun: true for it in spec.gates", p.command("gates"))
+	switch r.State {
+	case api.GateFailed:
+		hold := &plan.Hold{Reason: api.ReasonGateFailed, Stalled: true, Remedy: remedy, Message: fmt.Sprintf("%s has failed, %d times in a row: %s", name, gate.Failures(), r.Message)}
+		if gate.OnFailure == api.GateFailureRollback && p.Spec.Mode == api.ModeRun {
+			hold.TurnBack, hold.Remedy = true, "nothing needs to be done: the migration is taken back, as onFailure of the gate says"
+		}
+		return hold
+	case api.GateUnanswered:
+		return &plan.Hold{Reason: api.ReasonGateUnanswered, Stalled: true, Remedy: remedy, Message: fmt.Sprintf("%s has not answered, %d times in a row: %s", name, gate.Failures(), r.Message)}
+	case api.GateInvalid:
+		hold := &plan.Hold{Reason: api.ReasonGateInvalid, Stalled: true, Remedy: remedy, Message: fmt.Sprintf("%s cannot be answered as it is asked: %s", name, r.Message)}
+		hold.Reason = r.Reason // or that it costs too much, or finds nothing
+		return hold
+	default:
+		return p.pending(r, name, remedy)
+	}
+}
+
+// pending is for a gate of which it is not known yet whether it passes. One that answers now this,
+// now that, does so for no longer than the progress deadline before somebody is asked to look.
+func (p healthPlanner) pending(r Reply, name, remedy string) *plan.Hold {
+	hold := &plan.Hold{Reason: api.ReasonGatePending, Message: "waiting for the first answer of " + name}
+	switch {
+	case r.Time.IsZero():
+	case r.Bad > 0, r.Reason == api.ReasonGatePending:
+		hold = &plan.Hold{Reason: api.ReasonGatePending, Message: fmt.Sprintf("waiting for %s, which holds: %s", name, r.Message)}
+	case r.Good < r.Gate.Successes():
+		hold = &plan.Hold{Reason: api.ReasonGatePending, Message: fmt.Sprintf("waiting for %s: it takes %d good answers in a row", name, r.Gate.Successes())}
+	default:
+		hold = &plan.Hold{Reason: api.ReasonGatePending, Message: fmt.Sprintf("waiting for %s: its last answer is older than %s", name, r.Gate.Interval()+r.Gate.Timeout())}
+	}
+	if deadline := p.Spec.Deadline + r.Gate.InitialDelay() + r.Gate.Runs(); !r.Opened.IsZero() && p.Now.Sub(r.Opened) > deadline {
+		hold.Stalled, hold.Remedy = true, remedy
+		hold.Message += fmt.Sprintf("; it is asked for longer than %s", deadline)
+	}
+	return hold
+}
+
+// nameOf says which gate is asked about what.
+func (p healthPlanner) nameOf(q plan.Question) string {
+	side := p.Side(q.Side)
+	switch q.Point {
+	case api.GateBeforeStop:
+		return fmt.Sprintf("gate %s before the stop of pod %s/%s in cluster %s", q.Gate, side.Namespace, plan.PodName(side.Set.Name, q.Ordinal), side.Cluster)
+	case api.GateAfterStart:
+		return fmt.Sprintf("gate %s after the start of pod %s/%s in cluster %s", q.Gate, side.Namespace, plan.PodName(side.Set.Name, q.Ordinal), side.Cluster)
+	default:
+		return fmt.Sprintf("gate %s at the end, of %s/%s in cluster %s", q.Gate, side.Namespace, side.Set.Name, side.Cluster)
+	}
+}

@@ -1,0 +1,127 @@
+package planner
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/sliceshift/sliceshift/migration/plan"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+// hooksAt are hooks of these points, each with the name of its point.
+func hooksAt(points ...api.HookPoint) but {
+	return but{func(s *plan.Snapshot) {
+		for _, point := range points {
+			s.Spec.Hooks = append(s.Spec.Hooks, api.Hook{Name: string(point), Point: point})
+		}
+	}}
+}
+
+var everyPoint = hooksAt(api.HookBeforeMigration, api.HookBeforeOrdinal, api.HookAfterOrdinal, api.HookAfterMigration)
+
+// ran is a run of the hook of a point that is recorded, for an ordinal or for the migration.
+func ran(point api.HookPoint, ordinal int32, state api.HookState) func(*plan.Snapshot) {
+	return func(s *plan.Snapshot) {
+		run := api.HookRun{Name: string(point), Point: point, State: state, Attempt: 1, Job: "recorded", LastTransitionTime: metav1.NewTime(s.Now)}
+		if point.OfOrdinal() {
+			run.Ordinal = new(ordinal)
+		}
+		s.Record.Hooks = append(s.Record.Hooks, run)
+	}
+}
+
+func (changes but) all(s *plan.Snapshot) {
+	for _, change := range changes {
+		change(s)
+	}
+}
+
+// and are these changes, and more.
+func (changes but) and(more ...func(*plan.Snapshot)) but {
+	return slices.Concat(changes, more)
+}
+
+// TestDueHook: the hook whose Job is looked at is the one that is run next: of the ordinal that has come, else of
+// the migration, else of the next ordinal; and there is none while no hook may be run.
+func TestDueHook(t *testing.T) {
+	before, after := ran(api.HookBeforeMigration, plan.NoOrdinal, api.HookSucceeded), ran(api.HookAfterOrdinal, 2, api.HookRunning)
+	beforeNext := ran(api.HookBeforeOrdinal, 1, api.HookSucceeded)
+	back := func(s *plan.Snapshot) { rollback(s); s.Record.Fence.Direction = api.Back }
+	for name, tc := range map[string]struct {
+		but  but
+		want string
+	}{
+		"it begins":                       {everyPoint, "BeforeMigration -1 source"},
+		"it has begun":                    {everyPoint.and(before), "BeforeOrdinal 1 source"},
+		"one has come":                    {everyPoint.and(after), "AfterOrdinal 2 destination"},
+		"one has come, and it is over":    {everyPoint.and(before, ran(api.HookAfterOrdinal, 2, api.HookSkipped)), "BeforeOrdinal 1 source"},
+		"all is done for the next one":    {everyPoint.and(before, beforeNext), ""},
+		"none is left":                    {everyPoint.and(nothingLeft), "AfterMigration -1 destination"},
+		"none is left, and the last came": {everyPoint.and(nothingLeft, after), "AfterOrdinal 2 destination"},
+		"none is left, and it has ended":  {everyPoint.and(nothingLeft, ran(api.HookAfterMigration, plan.NoOrdinal, api.HookSucceeded)), ""},
+		"of another ordinal":              {everyPoint.and(before, ran(api.HookBeforeOrdinal, 3, api.HookSucceeded)), "BeforeOrdinal 1 source"},
+		"without a hook after it":         {hooksAt(api.HookBeforeOrdinal).and(after), "BeforeOrdinal 1 source"},
+		"back":                            {everyPoint.and(back), "BeforeMigration -1 destination"},
+		"back, and it is skipped":         {everyPoint.and(back, func(s *plan.Snapshot) { s.Spec.Hooks[0].OnRollback = api.HookRollbackSkip }), "BeforeOrdinal 2 destination"},
+		"no hooks":                        {but{}, ""},
+		"the source is away":              {everyPoint.and(func(s *plan.Snapshot) { s.Source.Reach = plan.Unreachable }), ""},
+		"the destination is away":         {everyPoint.and(func(s *plan.Snapshot) { s.Destination.Reach = plan.Unreachable }), ""},
+		"it has not begun":                {everyPoint.and(func(s *plan.Snapshot) { s.Record.Baseline = nil }), ""},
+		"nobody has the fence":            {everyPoint.and(func(s *plan.Snapshot) { s.Record.Fence = nil }), ""},
+		"it turns":                        {everyPoint.and(rollback), ""},
+		"it is completed":                 {everyPoint.and(func(s *plan.Snapshot) { s.Record.Completed = api.ReasonMoved }), ""},
+		"it is deleted":                   {everyPoint.and(func(s *plan.Snapshot) { s.Deleting = true }), ""},
+		"it is paused":                    {everyPoint.and(func(s *plan.Snapshot) { s.Spec.Mode = api.ModePause }), ""},
+		"it is recovered":                 {everyPoint.and(back, func(s *plan.Snapshot) { s.Spec.Mode = api.ModeRecover }), ""},
+		"the destination is lost":         {everyPoint.and(func(s *plan.Snapshot) { s.Destination.Lost = true }), ""},
+		"the slices are broken":           {everyPoint.and(func(s *plan.Snapshot) { s.Source.Set.Replicas = 0 }), ""},
+		"an ordinal is down":              {everyPoint.and(func(s *plan.Snapshot) { s.Source.Set.Replicas = 1 }), ""},
+	} {
+		got := ""
+		if turn, due := DueHook(halfway(tc.but.all).Snapshot); due {
+			got = fmt.Sprintf("%s %d %s", turn.Run.Point, turn.Ordinal(), turn.Side)
+		}
+		if got != tc.want {
+			t.Errorf("%s: %q is due, not %q", name, got, tc.want)
+		}
+	}
+}
+
+// TestHookWaits: the next handoff does not begin with the end of the last one where a hook is run in between, of the
+// one that has come or of the next one, and does where none is; what is down where it is goes back at once (I6, I8).
+func TestHookWaits(t *testing.T) {
+	before := ran(api.HookBeforeMigration, plan.NoOrdinal, api.HookSucceeded)
+	back := func(s *plan.Snapshot) { rollback(s); s.Record.Fence.Direction = api.Back }
+	for name, tc := range map[string]struct {
+		but           but
+		arrived, next int32
+		want          bool
+	}{
+		"no hooks":                        {but{}, 2, 1, false},
+		"of the migration, which are run": {hooksAt(api.HookBeforeMigration, api.HookAfterMigration).and(before), 2, 1, false},
+		"of the migration":                {hooksAt(api.HookBeforeMigration), 2, 1, true},
+		"after its end":                   {hooksAt(api.HookAfterMigration), 2, 1, false},
+		"after the one that has come":     {hooksAt(api.HookAfterOrdinal), 2, 1, true},
+		"before the next one":             {hooksAt(api.HookBeforeOrdinal), 2, 1, true},
+		"which has been run":              {hooksAt(api.HookBeforeOrdinal).and(ran(api.HookBeforeOrdinal, 1, api.HookSucceeded)), 2, 1, false},
+		"which was, for the last one":     {hooksAt(api.HookBeforeOrdinal).and(ran(api.HookBeforeOrdinal, 2, api.HookSucceeded)), 2, 1, true},
+		"it is deleted":                   {everyPoint.and(func(s *plan.Snapshot) { s.Deleting = true }), 2, 1, false},
+		"the destination is lost":         {everyPoint.and(func(s *plan.Snapshot) { s.Destination.Lost = true }), 2, 1, false},
+		"back":                            {hooksAt(api.HookAfterOrdinal).and(back), 1, 2, true},
+		"back, and all are skipped": {everyPoint.and(back, func(s *plan.Snapshot) {
+			for i := range s.Spec.Hooks {
+				s.Spec.Hooks[i].OnRollback = api.HookRollbackSkip
+			}
+		}), 1, 2, false},
+		"back, and the next one is down":    {hooksAt(api.HookAfterOrdinal).and(back, func(s *plan.Snapshot) { goDown(s, 2) }), 1, 2, false},
+		"back, and another one is down":     {hooksAt(api.HookAfterOrdinal).and(back, func(s *plan.Snapshot) { goDown(s, 3) }), 1, 2, true},
+		"forward, and the next one is down": {hooksAt(api.HookBeforeOrdinal).and(func(s *plan.Snapshot) { goDown(s, 1) }), 2, 1, true},
+	} {
+		if got := (hookPlanner{halfway(tc.but.all).View}).waits(tc.arrived, tc.next); got != tc.want {
+			t.Errorf("%s: waits %t", name, got)
+		}
+	}
+}

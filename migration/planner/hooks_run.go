@@ -1,0 +1,163 @@
+package planner
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/sliceshift/sliceshift/migration/plan"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+// run brings one hook a step on: it is recorded, its Job is made, recorded by its UID, started and waited for, and what has
+// become of it is recorded before the migration goes on. So no Job begins that could be gone again without being missed.
+func (p hookPlanner) run(t plan.HookTurn) *plan.Decision {
+	answer := p.Spec.HookAnswer
+	switch answered := answer != nil && answer.Job == t.Run.Job; {
+	case answered && answer.Do == api.HookSkip:
+		return p.became(t, api.HookSkipped, t.Run.Message)
+	case answered && t.Run.Broke():
+		again := t
+		again.Run.Attempt, again.Run.UID = t.Run.Attempt+1, ""
+		again.Run.Job = p.jobName(again.Run)
+		return p.became(again, api.HookPending, "")
+	case t.Run.Broke():
+		return p.broke(t)
+	case p.recorded(t) < 0:
+		return p.became(t, api.HookPending, "")
+	}
+	job := p.HookJobs.Find(t.Run.Job)
+	switch {
+	case job.LacksRight:
+		return plan.Stalled(api.ReasonPermissionMissing, fmt.Sprintf("whether %s has run is not known for want of a right: %s", p.nameOf(t), job.Trouble), plan.RemedyJobRights)
+	case job.Presence == plan.Unreachable:
+		return &plan.Decision{Hold: &plan.Hold{Reason: api.ReasonHookRunning, Message: fmt.Sprintf("whether %s has run is not known: %s", p.nameOf(t), job.Trouble)}, Wait: hookSoon}
+	case t.Run.UID != "" && (job.Presence == plan.Absent || job.UID != t.Run.UID):
+		return p.became(t, api.HookFailed, p.jobOf(t)+" is gone, and its end was not seen: whether it has done its work is not known")
+	case job.Presence == plan.Absent && t.Hook.Unfit() != "":
+		return plan.Stalled(api.ReasonHookInvalid, fmt.Sprintf("%s cannot be run as it is written: %s", p.nameOf(t), t.Hook.Unfit()), "correct it in spec.hooks; "+p.remedy(false))
+	case job.Presence == plan.Absent:
+		return &plan.Decision{Effect: &plan.Effect{Verb: plan.RunHook, Side: t.Side, Ordinal: t.Ordinal(), Name: t.Run.Job, Hook: &t}}
+	case !job.Ours:
+		return p.refused(t, p.jobOf(t)+" was not made by this migration, and has its Job's name", fmt.Sprintf("delete it: kubectl delete job -n %s %s", p.Side(t.Side).Namespace, t.Run.Job))
+	case job.State != api.HookRunning:
+		t.Run.UID = job.UID
+		return p.became(t, job.State, job.Message)
+	case t.Run.State != api.HookRunning:
+		t.Run.UID = job.UID
+		return p.became(t, api.HookRunning, "")
+	case job.Held: // and one that goes before its end was seen is missed from here on
+		return &plan.Decision{Effect: &plan.Effect{Verb: plan.StartHook, Side: t.Side, Ordinal: t.Ordinal(), Name: t.Run.Job, UID: job.UID, ResourceVersion: job.ResourceVersion, Hook: &t}}
+	}
+	return p.runs(t, job)
+}
+
+// became records what has become of a run.
+func (p hookPlanner) became(t plan.HookTurn, state api.HookState, message string) *plan.Decision {
+	next := p.Record
+	next.Hooks = slices.Clone(p.Record.Hooks)
+	t.Run.State, t.Run.Message, t.Run.LastTransitionTime = state, cut(message), metav1.NewTime(p.Now)
+	if at := p.recorded(t); at >= 0 {
+		next.Hooks[at] = t.Run
+	} else {
+		next.Hooks = append(next.Hooks, t.Run)
+	}
+	return &plan.Decision{Record: &next}
+}
+
+// longestSaid bounds what is kept of how a hook has ended, in bytes.
+const longestSaid = 1024
+
+func cut(text string) string {
+	if len(text) <= longestSaid {
+		return text
+	}
+	return strings.ToValidUTF8(text[:longestSaid], "")
+}
+
+// How soon is looked at a Job again: the longer it runs the less often.
+const (
+	hookSoon = time.Second
+	hookLate = 10 * time.Second
+	// hookGrace is how long a Job may outlive its deadline before that is told.
+	hookGrace = time.Minute
+)
+
+// runs waits for a Job.
+func (p hookPlanner) runs(t plan.HookTurn, job plan.HookJob) *plan.Decision {
+	since := job.Since
+	if begun := t.Run.LastTransitionTime.Time; begun.After(since) { // it was made before, and held
+		since = begun
+	}
+	age := p.Now.Sub(since)
+	switch left := t.Hook.Deadline() + hookGrace - age; {
+	case job.Refused != "":
+		return p.refused(t, fmt.Sprintf("%s has no pod: its pod is refused: %s", p.jobOf(t), job.Refused), "let it in there, and the Job goes on by itself")
+	case left <= 0:
+		hold := &plan.Hold{
+			Reason: api.ReasonHookTimedOut, Stalled: true, Remedy: "see that the Job controller runs there; " + p.remedy(false),
+			Message: fmt.Sprintf("%s has run for longer than %s, and %s has not been ended by its cluster", p.nameOf(t), t.Hook.Deadline(), p.jobOf(t)),
+		}
+		return &plan.Decision{Hold: hold, Wait: hookLate}
+	}
+	hold := &plan.Hold{Reason: api.ReasonHookRunning, Message: fmt.Sprintf("waiting for %s: %s runs, with %s", p.nameOf(t), p.jobOf(t), job.Message)}
+	return &plan.Decision{Hold: hold, Wait: min(max(age/10, hookSoon), hookLate)}
+}
+
+// refused is for a Job that cannot be run as things are: it may be by itself, once they are mended.
+func (p hookPlanner) refused(t plan.HookTurn, message, remedy string) *plan.Decision {
+	hold := &plan.Hold{Reason: api.ReasonHookRefused, Stalled: true, Message: fmt.Sprintf("%s cannot be run: %s", p.nameOf(t), message), Remedy: remedy + "; " + p.remedy(false)}
+	return &plan.Decision{Hold: hold, Wait: hookLate}
+}
+
+// broke holds for a hook that has failed, or has the migration taken back.
+func (p hookPlanner) broke(t plan.HookTurn) *plan.Decision {
+	remedy := fmt.Sprintf("mend what it says (kubectl logs -n %s job/%s); %s", p.Side(t.Side).Namespace, t.Run.Job, p.remedy(true))
+	hold := &plan.Hold{Reason: api.ReasonHookFailed, Stalled: true, Remedy: remedy, Message: fmt.Sprintf("%s has failed: %s", p.nameOf(t), t.Run.Message)}
+	if t.Run.State == api.HookTimedOut {
+		hold = &plan.Hold{Reason: api.ReasonHookTimedOut, Stalled: true, Remedy: remedy, Message: fmt.Sprintf("%s has not ended within %s: %s", p.nameOf(t), t.Hook.Deadline(), t.Run.Message)}
+	}
+	if t.Hook.OnFailure == api.HookFailureRollback && p.Spec.Mode == api.ModeRun {
+		hold.TurnBack, hold.Remedy = true, "nothing needs to be done: the migration is taken back, as onFailure of the hook says"
+	}
+	return &plan.Decision{Hold: hold}
+}
+
+// remedy is how a person has the migration go on.
+func (p hookPlanner) remedy(again bool) string {
+	skip := "to go on without it: " + p.command("hooks skip")
+	if !again {
+		return skip
+	}
+	return "to run it again: " + p.command("hooks retry") + "; " + skip
+}
+
+// jobOf names the Job of a run.
+func (p hookPlanner) jobOf(t plan.HookTurn) string {
+	side := p.Side(t.Side)
+	return fmt.Sprintf("Job %s/%s in cluster %s", side.Namespace, t.Run.Job, side.Cluster)
+}
+
+// nameOf says which hook is run for what.
+func (p hookPlanner) nameOf(t plan.HookTurn) string {
+	about := p.Side(t.About)
+	pod := fmt.Sprintf("pod %s/%s in cluster %s", about.Namespace, plan.PodName(about.Set.Name, t.Ordinal()), about.Cluster)
+	switch t.Hook.Point {
+	case api.HookBeforeOrdinal:
+		return fmt.Sprintf("hook %s before the stop of %s", t.Hook.Name, pod)
+	case api.HookAfterOrdinal:
+		return fmt.Sprintf("hook %s after the start of %s", t.Hook.Name, pod)
+	case api.HookBeforeMigration:
+		return fmt.Sprintf("hook %s before the migration of %s/%s in cluster %s", t.Hook.Name, about.Namespace, about.Set.Name, about.Cluster)
+	default:
+		return fmt.Sprintf("hook %s after the migration to %s/%s in cluster %s", t.Hook.Name, about.Namespace, about.Set.Name, about.Cluster)
+	}
+}
+
+// RemedyHookRefused is for a Job of a hook that admission or validation has refused.
+func RemedyHookRefused(s plan.Snapshot) string {
+	return "let it in there, or correct job.spec of the hook, and it is made by itself; " + hookPlanner{viewOf(s)}.remedy(false)
+}

@@ -1,0 +1,236 @@
+package planner
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	"github.com/sliceshift/sliceshift/migration/checks"
+	"github.com/sliceshift/sliceshift/migration/plan"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+// foreignPlanner finds what somebody else has changed in mid-move (I1, I9).
+type foreignPlanner struct{ *View }
+
+// layout is where a migration stands, read off the two slices.
+type layout struct {
+	// lo and hi bound the application's ordinals: [lo,hi).
+	lo, hi int32
+	// moved is how many ordinals the destination owns; initial how many it owned before,
+	// which is where a rollback ends, and target how many it shall own in the end.
+	moved, initial, target int32
+	// gap is the ordinal that neither slice owns.
+	gap *int32
+	// broken says why the slices are not two ends of [lo,hi); empty when they are.
+	broken string
+	lowest bool
+}
+
+func layoutOf(s plan.Snapshot) layout {
+	base := s.Record.Baseline
+	l := layout{
+		lo: base.Start, hi: base.Start + base.Replicas,
+		moved: s.Destination.Set.Replicas, initial: base.DestinationReplicas,
+		target: base.DestinationReplicas + plan.Total(s.Spec, base.Replicas-base.DestinationReplicas),
+		lowest: s.Spec.Order == api.LowestFirst,
+	}
+	source, destination := s.Source.Set, s.Destination.Set
+	if s.Destination.Lost {
+		destination = lostSlice(s)
+		l.moved, l.initial = destination.Replicas, 0
+	}
+	left := base.Replicas - l.moved - source.Replicas
+	switch unbounded := s.Unbounded(); {
+	case unbounded != nil:
+		l.broken = unbounded.Message
+	case StartedByHand(s) != "":
+		l.broken = StartedByHand(s)
+	case left < 0 || left > 1:
+		l.broken = fmt.Sprintf("the slices own %d and %d ordinals of %d", source.Replicas, destination.Replicas, base.Replicas)
+	case l.moved > 0 && destination.Start != l.destinationStart():
+		l.broken = fmt.Sprintf("the destination owns %s instead of %s", plan.Span(destination.Start, destination.Replicas), plan.Span(l.destinationStart(), l.moved))
+	case source.Replicas > 0 && source.Start != l.sourceStart(left):
+		l.broken = fmt.Sprintf("the source owns %s instead of %s", plan.Span(source.Start, source.Replicas), plan.Span(l.sourceStart(left), source.Replicas))
+	case left == 1:
+		ordinal := l.nextForward()
+		l.gap = &ordinal
+	}
+	return l
+}
+
+func (l layout) destinationStart() int32 {
+	if l.lowest {
+		return l.lo
+	}
+	return l.hi - l.moved
+}
+
+func (l layout) sourceStart(left int32) int32 {
+	if l.lowest {
+		return l.lo + l.moved + left
+	}
+	return l.lo
+}
+
+// nextForward is the ordinal next to the destination's end, on its way out.
+func (l layout) nextForward() int32 {
+	if l.lowest {
+		return l.lo + l.moved
+	}
+	return l.hi - l.moved - 1
+}
+
+// nextBack is the ordinal at the destination's end, on its way back.
+func (l layout) nextBack() int32 {
+	if l.lowest {
+		return l.lo + l.moved - 1
+	}
+	return l.hi - l.moved
+}
+
+// emptyStart is the start of a destination without replicas.
+func (l layout) emptyStart() int32 {
+	if l.lowest {
+		return l.lo
+	}
+	return l.hi
+}
+
+// without returns the range of a slice that gives an ordinal at one of its ends.
+func without(set plan.Set, ordinal int32) (start, replicas int32) {
+	if ordinal == set.Start && set.Replicas > 1 {
+		return set.Start + 1, set.Replicas - 1
+	}
+	return set.Start, set.Replicas - 1
+}
+
+// with returns the range of a slice that takes an ordinal next to one of its ends.
+func with(set plan.Set, ordinal int32) (start, replicas int32) {
+	if set.Replicas == 0 || ordinal < set.Start {
+		return ordinal, set.Replicas + 1
+	}
+	return set.Start, set.Replicas + 1
+}
+
+// foreign stalls when somebody else has changed what the migration owns (I9): the
+// existence and the ranges of both StatefulSets, and the budgets.
+//
+// A Migration that is being deleted lets go instead: its user has given it up, and
+// it can do nothing safely any more.
+func (p foreignPlanner) foreign() *plan.Decision {
+	decision := cmp.Or(p.reserved(), lossPlanner(p).lostDisks(), p.foreignSets())
+	if decision == nil && !p.stopped() {
+		decision = p.foreignBudgets()
+	}
+	if decision == nil || !p.Deleting {
+		return decision
+	}
+	return lossPlanner(p).letGo()
+}
+
+func (p foreignPlanner) foreignBudgets() *plan.Decision {
+	for _, side := range []*plan.Side{&p.Source, &p.Destination} {
+		if len(side.Budgets) > 1 {
+			return stalledBy(checks.SeveralBudgets(*side))
+		}
+		for _, budget := range side.Budgets {
+			if writer := cmp.Or(budget.EditedBy, budget.RevertedBy); writer != "" {
+				return plan.Stalled(api.ReasonForeignBudget,
+					fmt.Sprintf("%s was changed by %q while the migration owns it", side.BudgetNamed(budget.Name), writer),
+					fmt.Sprintf("stop that writer, then hand the budget back: kubectl annotate pdb -n %s %s --overwrite %s=%s", side.Namespace, budget.Name, api.BudgetAnnotationKey, api.BudgetHandedOver))
+			}
+		}
+	}
+	return nil
+}
+
+func (p foreignPlanner) foreignSets() *plan.Decision {
+	source, destination := p.Source.Set, p.Destination.Set
+	switch {
+	case source.Terminating && !p.Spec.DeleteSource:
+		return plan.Stalled(api.ReasonSourceBeingDeleted, p.Source.Object()+" is being deleted: its pods may all go at any moment", p.Source.WhatKeepsIt())
+	case destination.Terminating && p.direction() == api.Forward:
+		return plan.Stalled(api.ReasonDestinationDeleted, p.Destination.Object()+" is being deleted: what is started there would be stopped again", p.Destination.WhatKeepsIt())
+	}
+	broken := p.layout.broken
+	if gap := p.layout.gap; broken == "" && gap != nil && (p.Record.Handoff == nil || p.Record.Handoff.Ordinal != *gap) {
+		broken = fmt.Sprintf("neither slice owns ordinal %d, and it is not on its way", *gap)
+	}
+	if broken == "" {
+		broken = p.startedEarly()
+	}
+	if broken == "" {
+		return nil
+	}
+	return plan.Stalled(api.ReasonForeignScale,
+		fmt.Sprintf("replicas or ordinals were changed%s: %s", p.scaledBy(), broken),
+		"stop that writer and write the former values back; the migration then goes on by itself")
+}
+
+// startedEarly says that the ordinal on its way was started by somebody else where its
+// volume is not; empty when it was not. Its pod waits for a volume that does not come,
+// or runs on an empty one (I3).
+func (p foreignPlanner) startedEarly() string {
+	if p.Record.Handoff == nil {
+		return ""
+	}
+	k := p.Record.Handoff.Ordinal
+	for _, v := range p.Volumes {
+		if v.Ordinal != k {
+			continue
+		}
+		pair := p.pair(v)
+		side := p.taker
+		if p.giver.Set.Has(k) {
+			side, pair.Giver, pair.Taker = p.giver, pair.Taker, pair.Giver
+		}
+		if side.Set.Has(k) && pair.Misplaced() && !pair.Taker.Bound() {
+			return fmt.Sprintf("ordinal %d was started in cluster %s, where claim %s/%s is without its volume", k, side.Cluster, pair.Taker.Ref.Namespace, pair.Taker.Ref.Name)
+		}
+	}
+	return ""
+}
+
+func (p foreignPlanner) scaledBy() string {
+	var writers []string
+	for _, side := range []*plan.Side{&p.Source, &p.Destination} {
+		if side.Set.ScalesBy != "" {
+			writers = append(writers, fmt.Sprintf(" by %q on %s", side.Set.ScalesBy, side.Object()))
+		}
+	}
+	if len(writers) == 0 {
+		return " by another writer"
+	}
+	return strings.Join(writers, " and")
+}
+
+// NextOrdinal is the one that moves next in the direction of the moment; false: none is left to move.
+func NextOrdinal(s plan.Snapshot) (ordinal int32, more bool) { return viewOf(s).next() }
+
+// countable holds while the numbers are such that nothing may be counted up to them. A
+// Migration that is being deleted lets go.
+func (p foreignPlanner) countable() *plan.Decision {
+	finding := p.Unbounded()
+	switch {
+	case finding == nil:
+		return nil
+	case p.Deleting && p.Record.Baseline != nil:
+		return lossPlanner(p).letGo()
+	}
+	return &plan.Decision{Findings: []plan.Finding{*finding}, Hold: finding.Hold()}
+}
+
+// reserved stalls when a slice of our own kind has been told to skip ordinals: it then owns
+// as many more beyond its end, and those run on the other side (I1).
+func (p foreignPlanner) reserved() *plan.Decision {
+	for _, side := range []*plan.Side{&p.Source, &p.Destination} {
+		if side.Set.Presence != plan.Seen || !side.Set.Reserves {
+			continue
+		}
+		return plan.Stalled(api.ReasonForeignScale,
+			fmt.Sprintf("reserveOrdinals of %s was changed by %q: its slice now owns ordinals beyond its end, which may run on the other side", side.Object(), cmp.Or(side.Set.ReservesBy, "unknown")),
+			fmt.Sprintf("clear it: kubectl patch %s -n %s %s --type=merge -p '{\"spec\":{\"reserveOrdinals\":null}}'; the migration then goes on by itself", side.Set.ResourceName(), side.Namespace, side.Set.Name))
+	}
+	return nil
+}

@@ -1,0 +1,230 @@
+package planner
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/sliceshift/sliceshift/migration/internal/plantest"
+	"github.com/sliceshift/sliceshift/migration/plan"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+// TestLayoutOf: where a migration stands follows from the two ranges, and they are believed only when
+// they are the two ends of the application, with at most one ordinal missing between them (I1, I6).
+func TestLayoutOf(t *testing.T) {
+	type slice struct{ start, replicas int32 }
+	const none = int32(-1)
+	for name, tc := range map[string]struct {
+		order               api.Order
+		source, destination slice
+		moved, gap          int32
+		broken              string
+	}{
+		"before the first one":            {api.HighestFirst, slice{2, 4}, slice{}, 0, none, ""},
+		"the first is on its way":         {api.HighestFirst, slice{2, 3}, slice{}, 0, 5, ""},
+		"the first has moved":             {api.HighestFirst, slice{2, 3}, slice{5, 1}, 1, none, ""},
+		"the third is on its way":         {api.HighestFirst, slice{2, 1}, slice{4, 2}, 2, 3, ""},
+		"all have moved":                  {api.HighestFirst, slice{}, slice{2, 4}, 4, none, ""},
+		"one is on both sides":            {api.HighestFirst, slice{2, 4}, slice{5, 1}, 1, none, "the slices own 4 and 1 ordinals of 4"},
+		"two are on neither":              {api.HighestFirst, slice{2, 2}, slice{}, 0, none, "the slices own 2 and 0 ordinals of 4"},
+		"the destination is elsewhere":    {api.HighestFirst, slice{2, 3}, slice{2, 1}, 1, none, "the destination owns [2,3) instead of [5,6)"},
+		"the source is elsewhere":         {api.HighestFirst, slice{3, 3}, slice{}, 0, none, "the source owns [3,6) instead of [2,5)"},
+		"the last one is elsewhere":       {api.HighestFirst, slice{4, 1}, slice{3, 3}, 3, none, "the source owns [4,5) instead of [2,3)"},
+		"no such numbers":                 {api.HighestFirst, slice{2, -1}, slice{}, 0, none, "neither may be negative"},
+		"upwards, before the first one":   {api.LowestFirst, slice{2, 4}, slice{}, 0, none, ""},
+		"upwards, the first on its way":   {api.LowestFirst, slice{3, 3}, slice{}, 0, 2, ""},
+		"upwards, the first has moved":    {api.LowestFirst, slice{3, 3}, slice{2, 1}, 1, none, ""},
+		"upwards, the third on its way":   {api.LowestFirst, slice{5, 1}, slice{2, 2}, 2, 4, ""},
+		"upwards, the last on its way":    {api.LowestFirst, slice{}, slice{2, 3}, 3, 5, ""},
+		"upwards, the source elsewhere":   {api.LowestFirst, slice{2, 3}, slice{}, 0, none, "the source owns [2,5) instead of [3,6)"},
+		"upwards, the other is misplaced": {api.LowestFirst, slice{3, 3}, slice{5, 1}, 1, none, "the destination owns [5,6) instead of [2,3)"},
+	} {
+		s := plan.Snapshot{
+			Spec: plan.Spec{Order: tc.order}, Record: plan.Record{Baseline: &api.Baseline{Start: 2, Replicas: 4}},
+			Source: plan.Side{Set: plantest.OfRange(tc.source.start, tc.source.replicas)}, Destination: plan.Side{Set: plantest.OfRange(tc.destination.start, tc.destination.replicas)},
+		}
+		got := layoutOf(s)
+		gap := none
+		if got.gap != nil {
+			gap = *got.gap
+		}
+		if got.lo != 2 || got.hi != 6 || got.moved != tc.moved || gap != tc.gap || got.lowest != (tc.order == api.LowestFirst) {
+			t.Errorf("%s: %+v with the gap %d", name, got, gap)
+		}
+		if tc.broken == "" && got.broken != "" || !strings.Contains(got.broken, tc.broken) {
+			t.Errorf("%s: broken %q, want %q", name, got.broken, tc.broken)
+		}
+	}
+}
+
+// TestHowManyMove: the ordinals that the destination owned before come on top of those that are asked
+// to move, which are never more than the source had. A destination that is lost ends with none.
+func TestHowManyMove(t *testing.T) {
+	for name, tc := range map[string]struct{ count, before, target int32 }{
+		"all":                             {0, 0, 4},
+		"one":                             {1, 0, 1},
+		"all, and one was there":          {0, 1, 4},
+		"two, and one was there":          {2, 1, 3},
+		"more than there are, and one is": {9, 1, 4},
+	} {
+		s := plan.Snapshot{Spec: plan.Spec{Count: tc.count}, Record: plan.Record{Baseline: &api.Baseline{Replicas: 4, DestinationReplicas: tc.before}}}
+		if got := layoutOf(s); got.target != tc.target || got.initial != tc.before {
+			t.Errorf("%s: of %d there, %d in the end, want %d", name, got.initial, got.target, tc.target)
+		}
+	}
+	s := plan.Snapshot{
+		Source:      plan.Side{Set: plantest.OfRange(0, 2)},
+		Destination: plan.Side{Lost: true},
+		Record:      plan.Record{Baseline: &api.Baseline{Replicas: 4, DestinationReplicas: 1}},
+	}
+	if got := layoutOf(s); got.moved != 2 || got.initial != 0 || got.broken != "" {
+		t.Errorf("two are lost: %+v", got)
+	}
+}
+
+// TestEndsOfTheSlices: the destination grows from the application's end on, in either direction.
+func TestEndsOfTheSlices(t *testing.T) {
+	type ends struct{ destination, source, forward, back, empty int32 }
+	for name, tc := range map[string]struct {
+		lowest bool
+		want   ends
+	}{
+		"from the upper end on": {false, ends{destination: 4, source: 2, forward: 3, back: 4, empty: 6}},
+		"from the lower end on": {true, ends{destination: 2, source: 5, forward: 4, back: 3, empty: 2}},
+	} {
+		l := layout{lo: 2, hi: 6, moved: 2, lowest: tc.lowest}
+		got := ends{l.destinationStart(), l.sourceStart(1), l.nextForward(), l.nextBack(), l.emptyStart()}
+		if got != tc.want {
+			t.Errorf("%s: %+v, want %+v", name, got, tc.want)
+		}
+	}
+}
+
+// TestGiveAndTake: a slice gives an ordinal at either end, and takes one next to either end. A slice
+// that gives its last one keeps its place; an empty one begins where the ordinal is.
+func TestGiveAndTake(t *testing.T) {
+	type slice struct{ start, replicas int32 }
+	for name, tc := range map[string]struct {
+		change  func(plan.Set, int32) (int32, int32)
+		set     plan.Set
+		ordinal int32
+		want    slice
+	}{
+		"gives its first one":        {without, plantest.OfRange(2, 3), 2, slice{3, 2}},
+		"gives its last one":         {without, plantest.OfRange(2, 3), 4, slice{2, 2}},
+		"gives the lower of two":     {without, plantest.OfRange(2, 2), 2, slice{3, 1}},
+		"gives its only one":         {without, plantest.OfRange(2, 1), 2, slice{2, 0}},
+		"takes the one below":        {with, plantest.OfRange(3, 2), 2, slice{2, 3}},
+		"takes the one above":        {with, plantest.OfRange(3, 2), 5, slice{3, 3}},
+		"takes the one above one":    {with, plantest.OfRange(3, 1), 4, slice{3, 2}},
+		"takes its first":            {with, plantest.OfRange(0, 0), 4, slice{4, 1}},
+		"takes its first, set lower": {with, plantest.OfRange(6, 0), 4, slice{4, 1}},
+	} {
+		start, replicas := tc.change(tc.set, tc.ordinal)
+		if got := (slice{start, replicas}); got != tc.want {
+			t.Errorf("%s: %+v, want %+v", name, got, tc.want)
+		}
+	}
+}
+
+// TestNextOrdinal: an ordinal is left to move until the destination owns as many as it shall, and on
+// the way back until it owns as many as before.
+func TestNextOrdinal(t *testing.T) {
+	for name, tc := range map[string]struct {
+		mode  api.Mode
+		moved int32
+		next  int32
+		more  bool
+	}{
+		"one has moved":           {api.ModeRun, 1, 4, true},
+		"all that shall":          {api.ModeRun, 3, 2, false},
+		"back, two have moved":    {api.ModeRollback, 2, 4, true},
+		"back, one, as there was": {api.ModeRollback, 1, 5, false},
+	} {
+		p := &View{Snapshot: plan.Snapshot{Spec: plan.Spec{Mode: tc.mode}}, layout: layout{lo: 0, hi: 6, initial: 1, target: 3, moved: tc.moved}}
+		if next, more := p.next(); next != tc.next || more != tc.more {
+			t.Errorf("%s: %d, %t, want %d, %t", name, next, more, tc.next, tc.more)
+		}
+	}
+}
+
+// TestForeign: what somebody else has changed stalls everything (I9). Budgets may wait while an ordinal
+// is down; a Migration that is being deleted lets go instead.
+func TestForeign(t *testing.T) {
+	scale := func(s *plan.Snapshot) { s.Source.Set.Replicas = 1 }
+	edit := func(s *plan.Snapshot) { s.Source.Budgets[0].EditedBy = "kubectl" }
+	stop := func(s *plan.Snapshot) { s.Source.Set.Replicas, s.Record.Handoff = 2, &api.Handoff{Ordinal: 2} }
+	leave := func(s *plan.Snapshot) { s.Deleting = true }
+	for name, tc := range map[string]struct {
+		changes []func(*plan.Snapshot)
+		want    string
+	}{
+		"nothing":                       {nil, ""},
+		"a scale":                       {[]func(*plan.Snapshot){scale}, api.ReasonForeignScale},
+		"a budget":                      {[]func(*plan.Snapshot){edit}, api.ReasonForeignBudget},
+		"both":                          {[]func(*plan.Snapshot){scale, edit}, api.ReasonForeignScale},
+		"an ordinal is down":            {[]func(*plan.Snapshot){stop}, ""},
+		"and a budget was changed":      {[]func(*plan.Snapshot){stop, edit}, ""},
+		"it is being deleted":           {[]func(*plan.Snapshot){leave}, ""},
+		"deleted, and there is a scale": {[]func(*plan.Snapshot){leave, scale}, "recorded: " + api.ReasonReleased},
+		"skipped ordinals":              {[]func(*plan.Snapshot){func(s *plan.Snapshot) { s.Source.Set.Reserves = true }}, api.ReasonForeignScale},
+	} {
+		if got := inShort(midway(tc.changes...).foreign()); got != tc.want {
+			t.Errorf("%s: %q, want %q", name, got, tc.want)
+		}
+	}
+}
+
+// TestForeignSets: neither StatefulSet may vanish or be scaled by others while ordinals move (I1, I9).
+func TestForeignSets(t *testing.T) {
+	back := func(s *plan.Snapshot) { s.Spec.Mode = api.ModeRollback }
+	gap := func(handoff *api.Handoff) func(*plan.Snapshot) {
+		return func(s *plan.Snapshot) { s.Source.Set.Replicas, s.Record.Handoff = 2, handoff }
+	}
+	for name, tc := range map[string]struct {
+		changes []func(*plan.Snapshot)
+		want    string
+	}{
+		"nothing":                        {nil, ""},
+		"the source is to be deleted":    {[]func(*plan.Snapshot){func(s *plan.Snapshot) { s.Spec.DeleteSource = true }}, ""},
+		"the source is being deleted":    {[]func(*plan.Snapshot){func(s *plan.Snapshot) { s.Source.Set.Terminating = true }}, api.ReasonSourceBeingDeleted},
+		"as it was asked for":            {[]func(*plan.Snapshot){func(s *plan.Snapshot) { s.Source.Set.Terminating, s.Spec.DeleteSource = true, true }}, ""},
+		"the destination is being":       {[]func(*plan.Snapshot){func(s *plan.Snapshot) { s.Destination.Set.Terminating = true }}, api.ReasonDestinationDeleted},
+		"on the way back it may be":      {[]func(*plan.Snapshot){back, func(s *plan.Snapshot) { s.Destination.Set.Terminating = true }}, ""},
+		"back, and nothing":              {[]func(*plan.Snapshot){back}, ""},
+		"an ordinal is on its way":       {[]func(*plan.Snapshot){gap(&api.Handoff{Ordinal: 2})}, ""},
+		"another one is on its way":      {[]func(*plan.Snapshot){gap(&api.Handoff{Ordinal: 1})}, api.ReasonForeignScale},
+		"one is down and not on its way": {[]func(*plan.Snapshot){gap(nil)}, api.ReasonForeignScale},
+		"the ranges are not two ends":    {[]func(*plan.Snapshot){func(s *plan.Snapshot) { s.Destination.Set.Start = 0 }}, api.ReasonForeignScale},
+		"it was started without its volume": {[]func(*plan.Snapshot){gap(&api.Handoff{Ordinal: 2}), func(s *plan.Snapshot) {
+			s.Destination.Set.Start, s.Destination.Set.Replicas = 2, 2
+			s.Volumes[2].Destination.Claim.Found = true
+		}}, api.ReasonForeignScale},
+	} {
+		if got := inShort(midway(tc.changes...).foreignSets()); got != tc.want {
+			t.Errorf("%s: %q, want %q", name, got, tc.want)
+		}
+	}
+}
+
+// TestForeignBudgets: a PodDisruptionBudget that others change, or add, while it is shared out is no
+// bound any more (I4).
+func TestForeignBudgets(t *testing.T) {
+	for name, tc := range map[string]struct {
+		change func(source, destination *plan.Side)
+		want   string
+	}{
+		"nothing":                      {func(*plan.Side, *plan.Side) {}, ""},
+		"there are none":               {func(from, to *plan.Side) { from.Budgets, to.Budgets = nil, nil }, ""},
+		"the source's was edited":      {func(from, _ *plan.Side) { from.Budgets[0].EditedBy = "kubectl" }, api.ReasonForeignBudget},
+		"the destination's was edited": {func(_, to *plan.Side) { to.Budgets[0].EditedBy = "kubectl" }, api.ReasonForeignBudget},
+		"its author's was put back":    {func(_, to *plan.Side) { to.Budgets[0].RevertedBy = "argo" }, api.ReasonForeignBudget},
+		"a second one at the source":   {func(from, _ *plan.Side) { from.Budgets = append(from.Budgets, plan.Budget{Name: "b"}) }, api.ReasonSeveralBudgets},
+		"a second at the destination":  {func(_, to *plan.Side) { to.Budgets = append(to.Budgets, plan.Budget{Name: "b"}) }, api.ReasonSeveralBudgets},
+	} {
+		got := inShort(midway(func(s *plan.Snapshot) { tc.change(&s.Source, &s.Destination) }).foreignBudgets())
+		if got != tc.want {
+			t.Errorf("%s: %q, want %q", name, got, tc.want)
+		}
+	}
+}

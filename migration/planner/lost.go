@@ -1,0 +1,249 @@
+package planner
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/sliceshift/sliceshift/migration/plan"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/volumes"
+)
+
+// lossPlanner finds what is lost: a side, a StatefulSet, a disk (I3).
+type lossPlanner struct{ *View }
+
+// lost stalls when one of the StatefulSets is not the one any more with which the migration
+// began, before anything is written on it. A Migration that is being deleted lets go.
+func (p lossPlanner) lost() *plan.Decision {
+	decision := cmp.Or(p.lostSource(), p.lostDestination())
+	if decision == nil || !p.Deleting || decision.Record != nil {
+		return decision
+	}
+	return p.letGo()
+}
+
+// letGo ends a Migration that is being deleted and can do nothing safely any more.
+func (p lossPlanner) letGo() *plan.Decision {
+	next := p.Record
+	next.Completed = api.ReasonReleased
+	return &plan.Decision{Record: &next}
+}
+
+func (p lossPlanner) lostSource() *plan.Decision {
+	source := p.Source.Set
+	emptied := p.layout.broken == "" && p.whole()
+	switch {
+	case source.Presence == plan.Absent && (!emptied || !p.Spec.DeleteSource):
+		return plan.Stalled(api.ReasonSourceMissing,
+			fmt.Sprintf("StatefulSet %s/%s does not exist in cluster %s any more", p.Source.Namespace, source.Name, p.Source.Cluster),
+			"no other one can take its place: delete this Migration, and see the runbook for the ordinals that the source still had")
+	case source.Presence == plan.Seen && source.UID != p.Record.Baseline.SourceUID:
+		return plan.Stalled(api.ReasonSourceReplaced,
+			fmt.Sprintf("StatefulSet %s/%s in cluster %s was deleted and created again since the migration began", p.Source.Namespace, source.Name, p.Source.Cluster),
+			"delete this Migration and create a new one")
+	}
+	return nil
+}
+
+// lostDestination stalls when the StatefulSet that has taken ordinals is gone, or is another
+// one whose pods may run on other disks. Another one in the place of one without ordinals,
+// or on the very disks that were carried over, is taken for it from then on.
+func (p lossPlanner) lostDestination() *plan.Decision {
+	set, known := p.Destination.Set, p.Record.Baseline.DestinationUID
+	if known == "" || p.Destination.Lost || set.Presence == plan.Seen && set.UID == known {
+		return nil
+	}
+	given := p.given()
+	switch {
+	case set.Presence == plan.Seen && len(given) == 0:
+		return p.takenFor(set.UID)
+	case set.Presence == plan.Seen && !p.Focused && p.layout.broken == "" && p.anotherDisk() == nil:
+		return p.takenFor(set.UID)
+	case set.Presence == plan.Seen:
+		return plan.Stalled(api.ReasonDestinationReplaced,
+			fmt.Sprintf("%s was deleted and created again since it took ordinal %s: its pods may run on other disks", p.Destination.Object(), plan.Listed(given)),
+			"give it the ordinals that it had, on claims that are bound to the disks they had, and the migration goes on; else go back to the disks as they were left: "+p.command("recover"))
+	case len(given) == 0:
+		return nil // it is made again
+	}
+	return plan.Stalled(api.ReasonDestinationMissing,
+		fmt.Sprintf("%s was deleted, and ordinal %s was its own", p.Destination.Object(), plan.Listed(given)),
+		fmt.Sprintf("if its claims are still there, create it again with the same ordinals; if cluster %s or its data is lost for good: %s", p.Destination.Cluster, p.command("recover")))
+}
+
+// takenFor records which StatefulSet is the destination; empty: none any more.
+func (p lossPlanner) takenFor(uid types.UID) *plan.Decision {
+	next, base := p.Record, *p.Record.Baseline
+	base.DestinationUID = uid
+	next.Baseline = &base
+	return &plan.Decision{Record: &next}
+}
+
+// given are the ordinals that the destination must have: those that the source does not
+// own and that are not on their way.
+func (p lossPlanner) given() []int32 {
+	moving := func(ordinal int32) bool { return p.Record.Handoff != nil && p.Record.Handoff.Ordinal == ordinal }
+	return slices.DeleteFunc(p.away(), moving)
+}
+
+// away are the ordinals that the source does not own: the one that is on its way may run at
+// the destination, too.
+func (p lossPlanner) away() []int32 {
+	var away []int32
+	for ordinal := p.layout.lo; ordinal < p.layout.hi; ordinal++ {
+		if p.Source.Set.Presence != plan.Seen || !p.Source.Set.Has(ordinal) {
+			away = append(away, ordinal)
+		}
+	}
+	return away
+}
+
+// lostDisks stalls when an ordinal that has moved is not on the disk that it had (I3): its
+// claim was deleted and made again, empty. Nothing more is stopped then, nothing is
+// completed, and no record of the disk is deleted.
+func (p lossPlanner) lostDisks() *plan.Decision {
+	if p.Focused || p.Destination.Lost {
+		return nil
+	}
+	problem := p.anotherDisk()
+	if problem == nil {
+		return nil
+	}
+	return plan.Stalled(problem.Reason, problem.Message, fmt.Sprintf("%s; if the disk is to be used as the source left it: %s", problem.Remedy, p.command("recover")))
+}
+
+// anotherDisk says which of the ordinals that the destination must have is not on its disk.
+func (p lossPlanner) anotherDisk() *volumes.Problem {
+	given := map[int32]bool{}
+	for _, ordinal := range p.given() {
+		given[ordinal] = true
+	}
+	for _, v := range p.Volumes {
+		if !given[v.Ordinal] || !p.Destination.Set.Has(v.Ordinal) && !p.left(v) {
+			continue
+		}
+		taken := volumes.Taken{Shared: v.Shared(p.Spec), Made: !p.initially(v.Ordinal), From: v.Source, At: v.Destination}
+		if problem := v.Way().Carried(taken); problem != nil {
+			return problem
+		}
+	}
+	return nil
+}
+
+// left says whether the volume of an ordinal was carried away from the source: somebody who
+// scales the source down takes none of them along.
+func (p lossPlanner) left(v plan.OrdinalVolume) bool {
+	volume := v.Source.Volume
+	return !volume.Found || !volume.ClaimRef.Names(v.Source.Ref)
+}
+
+// offItsDisk stalls when the ordinal that has just been started is not on its disk any more:
+// its claim was deleted meanwhile, and its controller has made an empty one.
+func (p lossPlanner) offItsDisk(k int32) *plan.Decision {
+	if p.Focused && !p.VolumesRead {
+		return nil
+	}
+	for _, v := range p.Volumes {
+		if v.Ordinal != k {
+			continue
+		}
+		pair := p.pair(v)
+		taken := volumes.Taken{Shared: pair.Shared, Made: p.takerName == plan.DestinationSide, From: pair.Giver, At: pair.Taker}
+		if problem := v.Way().Carried(taken); problem != nil {
+			return p.at(api.StepAwaitReadiness, plan.Stalled(problem.Reason, problem.Message, problem.Remedy))
+		}
+	}
+	return nil
+}
+
+// recoverable goes before everything else in the mode Recover: it asks for the person's word
+// that the destination is off, and takes a migration up again that had been completed, as
+// long as the source still has what it left behind.
+func (p lossPlanner) recoverable() *plan.Decision {
+	if p.Spec.Mode != api.ModeRecover || p.Deleting {
+		return nil
+	}
+	base := p.Record.Baseline
+	switch {
+	case p.Record.Completed == api.ReasonRecovered, p.Record.Completed == api.ReasonRolledBack:
+		return nil
+	case base == nil:
+		return plan.Stalled(api.ReasonNothingToRecover, "no ordinal has left the source: the migration has not begun", "set spec.mode to Run, or delete this Migration")
+	case p.Spec.SameCluster || base.SourceCluster == base.DestinationCluster:
+		return plan.Stalled(api.ReasonNothingToRecover, "source and destination are in one cluster, and share their volumes: what is lost there is lost here too",
+			"set spec.mode to Rollback, which asks both sides")
+	case p.Spec.Recovery != base.DestinationCluster:
+		return p.unconfirmed()
+	case p.Record.Completed == api.ReasonMoved && p.Spec.DeleteSource:
+		return plan.Stalled(api.ReasonNothingToRecover, "the migration had been completed, and the source was deleted as it was asked for: no record of the disks is left there",
+			"restore the application from a backup")
+	case p.Record.Completed == api.ReasonMoved:
+		next := p.Record
+		next.Completed = ""
+		return &plan.Decision{Record: &next}
+	}
+	return nil
+}
+
+func (p lossPlanner) unconfirmed() *plan.Decision {
+	id := p.Record.Baseline.DestinationCluster
+	return plan.Stalled(api.ReasonRecoveryUnconfirmed,
+		fmt.Sprintf("to recover is to start ordinal %s at the source without asking cluster %s; if it still runs there, it runs twice, on one disk, and destroys it", plan.Listed(p.away()), p.Destination.Cluster),
+		fmt.Sprintf("turn the machines of that cluster off, or cut them off from the storage; then: kubectl migrate recover, or spec.recovery.destinationIsOff: %s", id))
+}
+
+// DestinationSlice is what the destination owns: of one that is lost for good, the ordinals
+// that are not back yet and not on their way.
+func DestinationSlice(s plan.Snapshot) plan.Set {
+	if s.Destination.Lost && s.Record.Baseline != nil {
+		return lostSlice(s)
+	}
+	return s.Destination.Set
+}
+
+// lostSlice is what a destination that is lost for good had: the ordinals that the source does
+// not own and that are not on their way back.
+func lostSlice(s plan.Snapshot) plan.Set {
+	base, source := s.Record.Baseline, s.Source.Set
+	moved := base.Replicas
+	if source.Presence == plan.Seen {
+		moved -= source.Replicas
+	}
+	if handoff := s.Record.Handoff; handoff != nil && (source.Presence != plan.Seen || !source.Has(handoff.Ordinal)) {
+		moved--
+	}
+	moved = max(0, moved)
+	slice := plan.Set{Presence: plan.Seen, Start: base.Start, Replicas: moved}
+	if s.Spec.Order != api.LowestFirst {
+		slice.Start = base.Start + base.Replicas - moved
+	}
+	return slice
+}
+
+// StartedByHand says that the source owns ordinals of a destination that is lost which no handoff
+// has brought back: they may run on empty disks, and the volumes that they had are parked (I3).
+func StartedByHand(s plan.Snapshot) string {
+	given := s.Record.Given
+	if !s.Destination.Lost || given == nil {
+		return ""
+	}
+	onItsWay := int32(0)
+	if s.Record.Handoff != nil {
+		onItsWay = 1
+	}
+	if lostSlice(s).Replicas >= *given-onItsWay {
+		return ""
+	}
+	return fmt.Sprintf("the source owns %s, and %d ordinals were at the destination that is lost", plan.Span(s.Source.Set.Start, s.Source.Set.Replicas), *given)
+}
+
+// DestinationCount is how many ordinals the destination owns, as it is to be written down.
+func DestinationCount(s plan.Snapshot) *int32 {
+	if StartedByHand(s) != "" {
+		return s.Record.Given
+	}
+	return new(DestinationSlice(s).Replicas)
+}

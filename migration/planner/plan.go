@@ -1,0 +1,295 @@
+// Package planner decides how the replicas of a StatefulSet move from a source slice to a
+// destination slice, one ordinal at a time (KEP-3335, Motivation, steps 1 to 6).
+//
+// It is a function of small values, those of package plan: a Snapshot holds all that was seen of
+// both sides, and Plan returns the one thing to do next. Who calls it observes, decides and does that: one
+// write, refused by the API server when the object has changed since.
+//
+// Where a migration stands is read off the world. The application owns the
+// ordinals [lo,hi); the source has one end of them and the destination the other:
+//
+//	HighestFirst   source [lo,k)    destination [k,hi)
+//	LowestFirst    source [k,hi)    destination [lo,k)
+//
+// Between the two there may be a gap of one ordinal: the handoff. A direction says
+// which side gives and which side takes; a rollback is the same plan with the two
+// exchanged. An ordinal that belongs to
+//
+//	the giver   is gated, its budget reserved, its volumes secured, and stopped;
+//	neither     has its volumes carried over, once nothing holds them, and is started;
+//	the taker   is waited for until it is available.
+//
+// Invariants (tests cite the numbers): I1 no ordinal runs on both sides. I2 no
+// disk is usable on both sides. I3 no data is lost. I4 replicas held down plus
+// evictions allowed never exceed d. I5 no handoff begins while another replica is
+// unavailable beyond the budget. I6 halt, never skip. I7 a crash changes nothing.
+// I8 reversible until completed. I9 nothing is written that is not planned.
+package planner
+
+import (
+	"cmp"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/sliceshift/sliceshift/migration/plan"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+// Plan returns the next step of a migration. Same input, same output.
+func Plan(s plan.Snapshot) plan.Decision { return viewOf(s).plan() }
+
+// Knowing is Plan for who knows already which ordinals of both slices are down, ascending: they
+// must be those that the snapshot shows. With nil they are looked for.
+func Knowing(s plan.Snapshot, downs map[plan.SideName][]int32) plan.Decision {
+	v := viewOf(s)
+	v.downs = downs
+	return v.plan()
+}
+
+// Giver is the side that ordinals leave in the present direction.
+func Giver(s plan.Snapshot) plan.SideName { return viewOf(s).giverName }
+
+// Begun says whether an ordinal has moved, or is on its way: the application may run with the copies.
+func Begun(s plan.Snapshot) bool { return viewOf(s).begun() }
+
+// View is a snapshot together with what follows from it at once. It decides nothing.
+type View struct {
+	plan.Snapshot
+	// layout is the position; valid only when a baseline is recorded.
+	layout layout
+	// giver and taker follow the direction.
+	giver, taker *plan.Side
+	giverName    plan.SideName
+	takerName    plan.SideName
+	// downs are what down has found.
+	downs map[plan.SideName][]int32
+}
+
+func viewOf(s plan.Snapshot) *View {
+	p := &View{Snapshot: s}
+	if p.direction() == api.Forward {
+		p.giver, p.taker, p.giverName, p.takerName = &p.Source, &p.Destination, plan.SourceSide, plan.DestinationSide
+	} else {
+		p.giver, p.taker, p.giverName, p.takerName = &p.Destination, &p.Source, plan.DestinationSide, plan.SourceSide
+	}
+	if s.Record.Baseline != nil {
+		p.layout = layoutOf(s)
+	}
+	return p
+}
+
+// stopped says whether an ordinal is down on its way: it is brought up before
+// anything that may have to wait for somebody else.
+func (p *View) stopped() bool {
+	return p.Record.Handoff != nil && !p.giver.Set.Has(p.Record.Handoff.Ordinal)
+}
+
+// fence is the fence of the present epoch. It is on everything that is written in
+// this epoch: both StatefulSets, the PodDisruptionBudgets and the volumes. What
+// still has an older one is written again before anything is built upon it, so that
+// the late write of an older epoch is refused.
+func (p *View) fence() string { return Fence(p.UID, p.Record.Fence.Epoch) }
+
+// command is what a person types about this migration.
+func (p *View) command(verb string) string {
+	return fmt.Sprintf("kubectl migrate %s %s -n %s", verb, p.Migration.Name, p.Migration.Namespace)
+}
+
+// at names the step of a decision, and gives a wait its deadline.
+func (p *View) at(step api.Step, decision *plan.Decision) *plan.Decision {
+	if decision.Hold == nil || decision.Hold.Stalled {
+		decision.Step = step
+		return decision
+	}
+	sooner := decision.Wait
+	decision = p.held(step, *decision.Hold)
+	if sooner > 0 {
+		decision.Wait = min(sooner, cmp.Or(decision.Wait, sooner))
+	}
+	return decision
+}
+
+// held is a wait in a step. It stalls when the step has taken too long (I6), unless the ordinal runs meanwhile.
+func (p *View) held(step api.Step, hold plan.Hold) *plan.Decision {
+	decision := &plan.Decision{Hold: &hold, Step: step, Wait: max(0, hold.Until.Sub(p.Now))}
+	if p.Record.Handoff == nil || step == api.StepCopyAhead { // nothing is down
+		return decision
+	}
+	if left := p.Spec.Deadline - p.spent(step); left > 0 {
+		decision.Wait = min(left, cmp.Or(decision.Wait, left))
+		return decision
+	}
+	hold.Stalled = true
+	hold.Message = fmt.Sprintf("ordinal %d has been at %s for longer than %s: %s", p.Record.Handoff.Ordinal, step, p.Spec.Deadline, hold.Message)
+	return decision
+}
+
+// spent is how long the ordinal has been at a step, as far as it is recorded.
+func (p *View) spent(step api.Step) time.Duration {
+	handoff := p.Record.Handoff
+	if handoff.Step != step || handoff.StepTime.IsZero() {
+		return 0
+	}
+	return p.Now.Sub(handoff.StepTime.Time)
+}
+
+// next returns the ordinal that moves next in the plan's direction.
+func (p *View) next() (int32, bool) {
+	if p.direction() == api.Back {
+		return p.layout.nextBack(), p.layout.moved > p.layout.initial
+	}
+	return p.layout.nextForward(), p.layout.moved < p.layout.target
+}
+
+// initially says whether the destination owned an ordinal before the migration began.
+func (p *View) initially(ordinal int32) bool {
+	if p.layout.lowest {
+		return ordinal < p.layout.lo+p.layout.initial
+	}
+	return ordinal >= p.layout.hi-p.layout.initial
+}
+
+// direction is the way that ordinals take now. A pause keeps the direction, so
+// that a handoff on its way ends where it was going. One that was taken back goes
+// back alone.
+func (p *View) direction() api.Direction {
+	switch {
+	case p.Spec.Mode == api.ModeRollback, p.Spec.Mode == api.ModeRecover:
+		return api.Back
+	case p.takenBack():
+		return api.Back
+	case (p.Spec.Mode == api.ModePause || p.Deleting) && p.Record.Fence != nil:
+		return p.Record.Fence.Direction
+	default:
+		return api.Forward
+	}
+}
+
+// resting says whether no handoff may begin.
+func (p *View) resting() bool { return p.Spec.Mode == api.ModePause || p.Deleting }
+
+func (p *View) outcome() string {
+	switch {
+	case p.Deleting:
+		return api.ReasonReleased
+	case p.Spec.Mode == api.ModeRecover:
+		return api.ReasonRecovered
+	case p.direction() == api.Back:
+		return api.ReasonRolledBack
+	default:
+		return api.ReasonMoved
+	}
+}
+
+// whole says whether the destination owns the whole application.
+func (p *View) whole() bool { return p.layout.moved == p.layout.hi-p.layout.lo }
+
+func (p *View) plan() plan.Decision {
+	if p.Early != nil {
+		return earlyPlanner{p}.plan(*p.Early)
+	}
+	whole := wholePlanner{p}
+	for _, stage := range []func() *plan.Decision{
+		lossPlanner{p}.recoverable, whole.finished, whole.reachable, foreignPlanner{p}.countable, whole.accept, lossPlanner{p}.lost, fencePlanner{p}.ensureFence,
+		foreignPlanner{p}.foreign, writerPlanner{p}.pause, destinationPlanner{p}.prepare, handoffOf(p).handoff, healthPlanner{p}.end, hookPlanner{p}.end, settleOf(p).settle,
+	} {
+		if decision := stage(); decision != nil {
+			return *decision
+		}
+	}
+	if p.Focused {
+		return *done()
+	}
+	next := p.Record
+	next.Completed = p.outcome()
+	return plan.Decision{Record: &next}
+}
+
+// wholePlanner decides what concerns a migration as a whole. What it decides in between is its
+// stages', each a planner of its own on the same view.
+type wholePlanner struct{ *View }
+
+// finished cleans the source up and lets go of both StatefulSets once a migration
+// has been completed, or is to end before it has begun. One that was rolled back may
+// be run again: it begins anew.
+func (p wholePlanner) finished() *plan.Decision {
+	reason := p.Record.Completed
+	begun := p.Record.Baseline != nil
+	if reason == "" {
+		if begun || !p.Deleting && p.Spec.Mode != api.ModeRollback {
+			return nil
+		}
+		reason = p.outcome()
+	}
+	settled, fences := settleOf(p.View), fencePlanner(p)
+	stages := []func() *plan.Decision{p.reachable, settled.cleanSource, writerPlanner(p).resume, fences.release, settled.handOver}
+	switch {
+	case begun:
+	case p.reachable() != nil:
+		stages = nil // nothing was written, and nothing can be
+	default:
+		stages = []func() *plan.Decision{fences.release} // only a late write can have left a fence
+	}
+	for _, stage := range stages {
+		if decision := stage(); decision != nil {
+			return decision
+		}
+	}
+	if reason == api.ReasonRolledBack && p.Spec.Mode == api.ModeRun && !p.Deleting {
+		return &plan.Decision{Record: &plan.Record{Fence: p.Record.Fence, HookTurns: p.hookTurn()}}
+	}
+	decision := &plan.Decision{Done: reason}
+	if reason == api.ReasonMoved && p.Spec.Mode == api.ModeRollback {
+		decision.Hold = &plan.Hold{
+			Reason:  api.ReasonAlreadyCompleted,
+			Message: "the migration has been completed and what it had changed is restored; it cannot be rolled back any more",
+			Remedy:  "create a Migration in the other direction",
+		}
+	}
+	return decision
+}
+
+// reachable holds everything while one side cannot be read: unreachable is not
+// absent. A cluster that is not the one where the migration began is as good as
+// unreachable: what it lacks may run in the other one.
+func (p wholePlanner) reachable() *plan.Decision {
+	for _, side := range []*plan.Side{&p.Source, &p.Destination} {
+		if side.Reach != plan.Seen {
+			return plan.Stalled(api.ReasonClusterUnreachable,
+				"cluster "+side.Cluster+" cannot be read: "+side.ReachError,
+				plan.RemedyUnreachable)
+		}
+	}
+	if base := p.Record.Baseline; base != nil {
+		return cmp.Or(replaced(p.Source, base.SourceCluster), replaced(p.Destination, base.DestinationCluster))
+	}
+	return nil
+}
+
+func replaced(side plan.Side, id types.UID) *plan.Decision {
+	if side.ClusterID == id {
+		return nil
+	}
+	return plan.Stalled(api.ReasonClusterReplaced,
+		fmt.Sprintf("the kubeconfig of cluster %s leads to another cluster than the one where the migration began: the UID of its namespace kube-system is %s instead of %s; ordinals that run there would be started again here", side.Cluster, side.ClusterID, id),
+		"let it lead to the former cluster again; the migration then goes on by itself")
+}
+
+// done is for a snapshot of one ordinal when nothing is left to do for it: what is
+// next must be decided on all of them.
+func done() *plan.Decision {
+	return &plan.Decision{Hold: &plan.Hold{Reason: api.ReasonMoving, Message: "what was decided for one ordinal has been done already"}}
+}
+
+func effect(e plan.Effect) *plan.Decision { return &plan.Decision{Effect: &e} }
+
+// writeSet is the decision for a write of a StatefulSet as it was seen.
+func writeSet(s plan.Set, e plan.Effect) *plan.Decision {
+	e.Name, e.UID, e.ResourceVersion = s.Name, s.UID, s.ResourceVersion
+	return effect(e)
+}
+
+// stalledBy waits for somebody to mend what was found.
+func stalledBy(finding plan.Finding) *plan.Decision { return &plan.Decision{Hold: finding.Hold()} }

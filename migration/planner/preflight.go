@@ -1,0 +1,97 @@
+package planner
+
+import (
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/sliceshift/sliceshift/migration/checks"
+	"github.com/sliceshift/sliceshift/migration/plan"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+// accept lets a migration begin: it checks everything that can be checked before
+// the first write, and records the baseline. Nothing has been changed when it
+// refuses.
+func (p wholePlanner) accept() *plan.Decision {
+	if p.Record.Baseline != nil {
+		return nil
+	}
+	findings := Preflight(p.Snapshot)
+	for _, finding := range findings {
+		if !finding.Warning {
+			return &plan.Decision{Findings: findings, Hold: &plan.Hold{Reason: finding.Reason, Message: finding.Message, Remedy: finding.Remedy, Stalled: true}}
+		}
+	}
+	if p.Spec.Mode != api.ModeRun {
+		return &plan.Decision{Findings: findings, Hold: &plan.Hold{Reason: api.ReasonPaused, Message: "nothing has been changed: mode is " + string(p.Spec.Mode)}}
+	}
+	if p.Queued != nil {
+		return &plan.Decision{Findings: findings, Hold: p.Queued}
+	}
+	d, _ := checks.Allowance(p.Snapshot)
+	start, replicas := p.Extent()
+	baseline := &api.Baseline{
+		Start: start, Replicas: replicas, DestinationReplicas: replicas - p.Source.Set.Replicas,
+		Budget: d, SourceUID: p.Source.Set.UID, StartTime: metav1.NewTime(p.Now),
+		SourceCluster: p.Source.ClusterID, DestinationCluster: p.Destination.ClusterID,
+	}
+	if baseline.DestinationReplicas > 0 {
+		baseline.DestinationUID = p.Destination.Set.UID
+	}
+	if len(p.Source.Budgets) == 1 {
+		b := p.Source.Budgets[0]
+		author := b.AuthorForm()
+		baseline.DisruptionBudget = &api.DisruptionBudget{Name: b.Name, MinAvailable: author.MinAvailable, MaxUnavailable: author.MaxUnavailable}
+	}
+	next := p.Record
+	next.Baseline, next.Accepted, next.Handoff = baseline, true, nil
+	return &plan.Decision{Findings: findings, Record: &next}
+}
+
+// Preflight returns all that stands in the way of a migration that has not begun,
+// and what its user should know.
+func Preflight(s plan.Snapshot) []plan.Finding {
+	var findings []plan.Finding
+	for _, finding := range s.Preflight {
+		if !finding.Warning {
+			findings = append(findings, finding)
+		}
+	}
+	if s.Source.Reach != plan.Seen || s.Destination.Reach != plan.Seen {
+		return findings
+	}
+	if finding := s.Unbounded(); finding != nil {
+		return append(findings, plan.OfCheck(plan.CheckOrdinals, *finding)...)
+	}
+	if s.Source.Set.Presence != plan.Seen {
+		return append(findings, plan.Finding{
+			Check: plan.CheckSource, Reason: api.ReasonSourceMissing, Object: s.Source.Object(),
+			Message: s.Source.Object() + " does not exist",
+			Remedy:  fmt.Sprintf("kubectl get %s -n %s", s.Source.Set.ResourceName(), s.Source.Namespace),
+		})
+	}
+	for _, look := range []struct {
+		check string
+		at    func(plan.Snapshot) []plan.Finding
+	}{
+		{plan.CheckSchedule, scheduleFindings},
+		{plan.CheckSource, checks.Source},
+		{plan.CheckBudget, checks.Budgets},
+		{plan.CheckForm, checks.Forms},
+		{plan.CheckDestination, checks.Destination},
+		{plan.CheckSplit, checks.Split},
+		{plan.CheckVolumes, checks.Volumes},
+		{plan.CheckServices, checks.Names},
+		{plan.CheckCopies, dependencyFindings},
+		{plan.CheckWriters, writerFindings},
+	} {
+		findings = append(findings, plan.OfCheck(look.check, look.at(s)...)...)
+	}
+	for _, finding := range s.Preflight {
+		if finding.Warning {
+			findings = append(findings, finding)
+		}
+	}
+	return findings
+}

@@ -1,0 +1,326 @@
+package planner
+
+import (
+	"cmp"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/sliceshift/sliceshift/migration/plan"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/pdb"
+	"github.com/sliceshift/sliceshift/volumes"
+)
+
+// settlePlanner restores what was changed, and removes what was made.
+type settlePlanner struct {
+	*View
+	budget budgetPlanner
+}
+
+func settleOf(v *View) settlePlanner { return settlePlanner{v, budgetPlanner{v}} }
+
+// settle restores what was changed and removes what is not needed any more, once
+// no ordinal is left to move in the plan's direction. Of a Migration that is being
+// deleted it restores the budgets and the reclaim policies only.
+func (p settlePlanner) settle() *plan.Decision {
+	for _, stage := range p.settling() {
+		if decision := stage(); decision != nil {
+			return decision
+		}
+	}
+	return nil
+}
+
+func (p settlePlanner) settling() []func() *plan.Decision {
+	back := p.direction() == api.Back
+	switch {
+	case p.Deleting && p.Focused:
+		return []func() *plan.Decision{p.keepPolicies}
+	case p.Deleting:
+		return []func() *plan.Decision{p.budgets, p.keepPolicies}
+	case p.Focused && back: // only one ordinal's volumes were read
+		return []func() *plan.Decision{p.cleanDestination, p.policies, namePlanner{p.View}.dropNames}
+	case p.Focused:
+		return []func() *plan.Decision{p.policies, namePlanner{p.View}.dropNames}
+	case back:
+		return []func() *plan.Decision{p.budgets, p.cleanDestination, p.policies, p.withdrawBoth, namePlanner{p.View}.dropNames, p.removeDestinationSet, dependencyPlanner{p.View}.cleanup}
+	default:
+		return []func() *plan.Decision{p.budgets, p.policies, p.withdrawSource, namePlanner{p.View}.dropNames}
+	}
+}
+
+// budgets gives the PodDisruptionBudgets back to their author where one of them is
+// about the whole application. An application that stays split over two of them
+// keeps its budget split.
+func (p settlePlanner) budgets() *plan.Decision {
+	if decision := p.budget.reserveBudget(0); decision != nil {
+		return decision
+	}
+	if p.Spec.SameNamespace {
+		return p.budget.giveBack(plan.SourceSide)
+	}
+	if p.layout.moved > 0 && !p.whole() {
+		return nil
+	}
+	if p.direction() == api.Back && !p.Deleting && len(p.Destination.Budgets) == 1 && p.Destination.Budgets[0].Ours {
+		return p.deleteBudget(plan.DestinationSide)
+	}
+	if decision := p.budget.giveBack(plan.DestinationSide); decision != nil {
+		return decision
+	}
+	return p.budget.giveBack(plan.SourceSide)
+}
+
+func (p settlePlanner) deleteBudget(name plan.SideName) *plan.Decision {
+	side := p.Side(name)
+	if len(side.Budgets) == 0 {
+		return nil
+	}
+	b := side.Budgets[0]
+	return effect(plan.Effect{Verb: plan.DeleteBudget, Side: name, Name: b.Name, UID: b.UID, ResourceVersion: b.ResourceVersion})
+}
+
+// policies gives the volumes that the taker runs on their original reclaim policy
+// back. A parked volume keeps Retain for ever: its disk is in use on the other side.
+func (p settlePlanner) policies() *plan.Decision {
+	for _, v := range p.Volumes {
+		if !p.taker.Set.Has(v.Ordinal) {
+			continue
+		}
+		if decision := (carryPlanner{p.View}).volumeDecision(v, v.Way().Settle(p.pair(v))); decision != nil {
+			return decision
+		}
+	}
+	return nil
+}
+
+// keepPolicies gives the volumes that either slice runs on their original reclaim policy
+// back when the Migration is being deleted: nobody else would, and another Migration
+// would take the Retain that it finds for the author's own.
+func (p settlePlanner) keepPolicies() *plan.Decision {
+	for _, v := range p.Volumes {
+		for _, name := range plan.SideNames {
+			holding := v.Holding(name)
+			if p.Side(name).Set.Has(v.Ordinal) && p.pair(v).Marked(holding.Volume) && holding.Bound() {
+				return restorePolicy(name, v.Ordinal, p.pair(v).Restore(holding.Volume))
+			}
+		}
+	}
+	return nil
+}
+
+func restorePolicy(name plan.SideName, ordinal int32, action volumes.Action) *plan.Decision {
+	return effect(plan.Effect{
+		Verb: plan.RestorePolicy, Side: name, Ordinal: ordinal, Name: action.Volume, UID: action.UID, ResourceVersion: action.ResourceVersion, Volume: action,
+	})
+}
+
+// withdrawSource removes the source's export, last of all that clients see.
+func (p settlePlanner) withdrawSource() *plan.Decision {
+	if p.Spec.Export && p.whole() && p.Source.Export.Found && p.Source.Export.Ours {
+		return p.withdraw(plan.SourceSide)
+	}
+	return nil
+}
+
+func (p settlePlanner) withdrawBoth() *plan.Decision {
+	for _, name := range []plan.SideName{plan.DestinationSide, plan.SourceSide} {
+		if side := p.Side(name); side.Export.Found && side.Export.Ours {
+			return p.withdraw(name)
+		}
+	}
+	return nil
+}
+
+func (p settlePlanner) withdraw(name plan.SideName) *plan.Decision {
+	side := p.Side(name)
+	return effect(plan.Effect{Verb: plan.DeleteExport, Side: name, Name: side.Service.Name, UID: side.Export.UID, ResourceVersion: side.Export.ResourceVersion})
+}
+
+// cleanSource deletes what the source does not need any more, as far as it was
+// asked to: claims, then their parked volumes, and at last the emptied StatefulSet
+// with its budget. What it deletes no rollback could bring back, so it begins when
+// the migration has been completed; and it goes no further than the source's fence:
+// without it the StatefulSet may be somebody else's by now.
+func (p settlePlanner) cleanSource() *plan.Decision {
+	set := p.Source.Set
+	if p.Record.Completed != api.ReasonMoved || !p.Spec.DeleteSource || api.FenceOwner(set.Fence) != p.UID {
+		return nil
+	}
+	for _, v := range p.Volumes {
+		if !p.Destination.Set.Has(v.Ordinal) || set.Has(v.Ordinal) {
+			continue
+		}
+		if _, found := p.Source.Pod(v.Ordinal); found {
+			return p.awaitPod(p.Source, v.Ordinal)
+		}
+		if decision := p.remove(plan.SourceSide, v, true); decision != nil {
+			return decision
+		}
+	}
+	if p.Focused {
+		return done()
+	}
+	if !p.whole() || set.Terminating || set.Replicas > 0 || len(p.Source.Pods) > 0 {
+		return nil
+	}
+	if p.ownBudgetLeft() {
+		return p.deleteBudget(plan.SourceSide)
+	}
+	return writeSet(set, plan.Effect{Verb: plan.DeleteSet, Side: plan.SourceSide, Propagation: propagation(set)})
+}
+
+// ownBudgetLeft says whether the source has the PodDisruptionBudget that the migration began with,
+// and nobody else's pods are under it. Any other one stays (I9).
+func (p settlePlanner) ownBudgetLeft() bool {
+	recorded, all := p.Record.Baseline.DisruptionBudget, p.Source.Budgets
+	return !p.Spec.SameNamespace && recorded != nil && len(all) == 1 && all[0].Name == recorded.Name && all[0].Covers == ""
+}
+
+// cleanDestination deletes the claims and volumes that the migration had made at
+// the destination.
+func (p settlePlanner) cleanDestination() *plan.Decision {
+	for _, v := range p.Volumes {
+		if p.Destination.Set.Has(v.Ordinal) {
+			continue
+		}
+		if decision := p.remove(plan.DestinationSide, v, false); decision != nil {
+			return decision
+		}
+	}
+	return nil
+}
+
+// remove deletes a claim that has lost its volume, then the volume (I3): only a
+// volume that is parked, of policy Retain and attached nowhere. In one cluster the
+// volume belongs to the other side by now and is left alone; so is one that an ordinal has
+// left behind: nothing else says where those data are.
+func (p settlePlanner) remove(name plan.SideName, v plan.OrdinalVolume, foreign bool) *plan.Decision {
+	if decision := cmp.Or(p.lastRecord(name, v), p.removeClaim(name, v, foreign)); decision != nil {
+		return decision
+	}
+	return p.removeVolume(name, v, foreign)
+}
+
+func (p settlePlanner) removeClaim(name plan.SideName, v plan.OrdinalVolume, foreign bool) *plan.Decision {
+	ordinal, template, h := v.Ordinal, v.Template, *v.Holding(name)
+	claim, volume := h.Claim, h.Volume
+	if claim.Found && claim.Phase == corev1.ClaimBound && volume.ClaimRef.UID != claim.UID {
+		// As long as the binder has not seen it, the claim could get its volume back
+		// unchanged, and a late deletion would meet it.
+		if claim.Fence != p.fence() {
+			mark := volumes.MarkClaimOf(h, p.fence())
+			return effect(plan.Effect{Verb: plan.CarryVolume, Side: name, Ordinal: ordinal, Name: h.Volume.Name, Template: template, Volume: mark})
+		}
+		return &plan.Decision{Hold: &plan.Hold{Reason: api.ReasonAwaitingDeletion, Message: "waiting until claim " + h.Ref.Namespace + "/" + h.Ref.Name + " is known to have lost its volume"}}
+	}
+	if claim.Found && !claim.Terminating && (foreign || claim.Ours) && volume.ClaimRef.UID != claim.UID {
+		return effect(plan.Effect{Verb: plan.DeleteClaim, Side: name, Ordinal: ordinal, Name: h.Ref.Name, UID: claim.UID, ResourceVersion: claim.ResourceVersion})
+	}
+	return nil
+}
+
+func (p settlePlanner) removeVolume(name plan.SideName, v plan.OrdinalVolume, foreign bool) *plan.Decision {
+	h := *v.Holding(name)
+	claim, volume := h.Claim, h.Volume
+	if v.Separate() || p.Spec.SameCluster || volume.Terminating || !h.Parked() || !foreign && !volume.Ours {
+		return nil
+	}
+	if claim.Found && !claim.Terminating && !foreign && !claim.Ours {
+		return nil // somebody else has made it: it keeps the volume that it names
+	}
+	if claim.Found {
+		return &plan.Decision{Hold: &plan.Hold{Reason: api.ReasonAwaitingDeletion, Message: "waiting until claim " + h.Ref.Namespace + "/" + h.Ref.Name + " is gone"}}
+	}
+	if volume.Policy != corev1.PersistentVolumeReclaimRetain {
+		return plan.Stalled(volumes.ReasonVolumeNotRetain, "volume "+volume.Name+" is not to be deleted: its reclaim policy is "+string(volume.Policy), "set it to Retain")
+	}
+	if len(volume.Attachments) > 0 {
+		return &plan.Decision{Hold: &plan.Hold{Reason: api.ReasonVolumeAttached, Message: "waiting until volume " + volume.Name + " is attached nowhere"}}
+	}
+	return effect(plan.Effect{Verb: plan.DeleteVolume, Side: name, Ordinal: v.Ordinal, Name: volume.Name, UID: volume.UID, ResourceVersion: volume.ResourceVersion})
+}
+
+// lastRecord stalls where what is to be deleted is all that still says which disk an
+// ordinal had (I3): the other side must be on it.
+func (p settlePlanner) lastRecord(name plan.SideName, v plan.OrdinalVolume) *plan.Decision {
+	taken := volumes.Taken{Shared: v.Shared(p.Spec), From: v.Source, At: v.Destination}
+	if name == plan.DestinationSide {
+		taken.From, taken.At = taken.At, taken.From
+	}
+	if !taken.From.Claim.Found && !taken.From.Volume.Found {
+		return nil // nothing is left to be deleted
+	}
+	if problem := v.Way().Carried(taken); problem != nil {
+		return plan.Stalled(problem.Reason, problem.Message, problem.Remedy)
+	}
+	return nil
+}
+
+func (p settlePlanner) removeDestinationSet() *plan.Decision {
+	set := p.Destination.Set
+	if set.Presence == plan.Seen && set.Ours && !set.Terminating && set.Replicas == 0 {
+		if pods := p.Destination.Pods; len(pods) > 0 { // they would go with it
+			return p.awaitPod(p.Destination, pods[0].Ordinal)
+		}
+		if p.Record.Baseline.DestinationUID != "" { // from here on it is not missed
+			return lossPlanner{p.View}.takenFor("")
+		}
+		return writeSet(set, plan.Effect{Verb: plan.DeleteSet, Side: plan.DestinationSide, Propagation: propagation(set)})
+	}
+	return nil
+}
+
+// awaitPod waits until a pod that somebody else has brought up is gone.
+func (p settlePlanner) awaitPod(side plan.Side, ordinal int32) *plan.Decision {
+	return &plan.Decision{Hold: &plan.Hold{
+		Reason:  api.ReasonPodTerminating,
+		Message: fmt.Sprintf("waiting until pod %s/%s-%d in cluster %s is gone", side.Namespace, side.Set.Name, ordinal, side.Cluster),
+	}}
+}
+
+// propagation is what becomes of a StatefulSet's dependents when it is deleted. Where it owns
+// claims it leaves them: with whenDeleted: Delete, now or when they were made, the garbage
+// collector would delete them, and their disks after them (KEP-1847). Otherwise its
+// ControllerRevisions are all that it owns, and they go with it.
+func propagation(s plan.Set) metav1.DeletionPropagation {
+	if len(s.OwnsClaims) > 0 {
+		return metav1.DeletePropagationOrphan
+	}
+	return metav1.DeletePropagationBackground
+}
+
+// handOver brings the budget of an application that stays split to the side that it is asked
+// for, when the migration has been completed: with d = 1 only one side can have it at a time,
+// and the nodes of the other cannot be drained without.
+func (p settlePlanner) handOver() *plan.Decision {
+	if p.Record.Completed != api.ReasonMoved || p.Deleting || p.direction() == api.Back || p.layout.broken != "" || p.whole() || p.layout.moved == 0 || !p.holdsBudgets() {
+		return nil
+	}
+	want := p.budget.wanted(0)
+	move, _ := pdb.Next(p.budget.applied(plan.SourceSide, 0, want.Source), p.budget.applied(plan.DestinationSide, 0, want.Destination), want)
+	if move == pdb.Reached {
+		return nil
+	}
+	if !p.Engaged || p.Record.Fence.Holder != p.Holder {
+		return fencePlanner{p.View}.nextFence()
+	}
+	return p.budget.reserveBudget(0)
+}
+
+// holdsBudgets says whether both PodDisruptionBudgets are still as this migration has split
+// them, and no other one has begun on the split.
+func (p settlePlanner) holdsBudgets() bool {
+	for _, name := range plan.SideNames {
+		side := p.Side(name)
+		if owner := api.FenceOwner(side.Set.Fence); owner != "" && owner != p.UID {
+			return false
+		}
+		if len(side.Budgets) != 1 || api.FenceOwner(side.Budgets[0].Fence) != p.UID || side.Budgets[0].EditedBy != "" {
+			return false
+		}
+	}
+	return !p.Spec.SameNamespace
+}

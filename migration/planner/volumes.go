@@ -1,0 +1,302 @@
+package planner
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/sliceshift/sliceshift/migration/plan"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/volumes"
+)
+
+// carryPlanner carries the volumes of one ordinal (I2, I3).
+type carryPlanner struct{ *View }
+
+// volumesOf returns the claims of an ordinal, one for each claim template. It holds
+// when one was not looked at: an ordinal must never start without its volume.
+func (p *View) volumesOf(ordinal int32) ([]plan.OrdinalVolume, *plan.Hold) {
+	var found []plan.OrdinalVolume
+	for _, v := range p.Volumes {
+		if v.Ordinal == ordinal {
+			found = append(found, v)
+		}
+	}
+	templates := p.Source.Set.Templates
+	if p.Source.Set.Presence != plan.Seen || len(found) != len(templates) {
+		return found, &plan.Hold{Reason: api.ReasonVolumeUnbound, Message: fmt.Sprintf("the claims of ordinal %d were not all read: %d of %d", ordinal, len(found), len(templates))}
+	}
+	for i, v := range found {
+		if v.Template != templates[i] {
+			return found, &plan.Hold{Reason: api.ReasonVolumeUnbound, Message: fmt.Sprintf("claim template %s of ordinal %d was not read", templates[i], ordinal)}
+		}
+	}
+	return found, nil
+}
+
+func (p *View) pair(v plan.OrdinalVolume) volumes.Pair {
+	pair := volumes.Pair{Shared: v.Shared(p.Spec), Separate: v.Separate(), Fence: p.fence(), Owner: p.UID, Giver: v.Source, Taker: v.Destination, Template: v.Template, Word: v.Word}
+	if p.Destination.Lost {
+		pair.Word.ReturnsToKept = true // who recovers has said that ordinals come back to what they have left
+	}
+	if p.giverName == plan.DestinationSide {
+		pair.Giver, pair.Taker = v.Destination, v.Source
+	}
+	if v.Copy != nil {
+		seen := *v.Copy
+		seen.Now, seen.Attempt = p.Now, plan.RecordedVolume(p.Record.Handoff, v.Ordinal, v.Template).Copy
+		pod, found := p.giver.Pod(v.Ordinal)
+		seen.Pod = volumes.CopyPod{Name: plan.PodName(p.giver.Set.Name, v.Ordinal), Found: found, Ready: pod.Ready, Terminating: pod.Terminating, Node: pod.Node, Trouble: pod.Trouble}
+		seen.Early = p.Early != nil
+		seen.Returns = p.direction() == api.Back
+		seen.Down = gatePlanner{p}.takesBackDown(v.Ordinal)
+		seen.Back = seen.Attempt.Number > 0 && seen.Attempt.Giver != string(p.giverName)
+		if p.giverName == plan.DestinationSide {
+			seen.Snapshot.Giver, seen.Snapshot.Taker = seen.Snapshot.Taker, seen.Snapshot.Giver
+		}
+		pair.Copy = &seen
+	}
+	return pair
+}
+
+// volumesNow are the volumes that the giver's claims of an ordinal name now. Those of a giver
+// that is lost for good are named by the taker's claims, which were kept.
+func (p carryPlanner) volumesNow(k int32) []api.HandoffVolume {
+	var now []api.HandoffVolume
+	for _, v := range p.Volumes {
+		pair := p.pair(v)
+		holding := pair.Giver
+		if p.Destination.Lost {
+			holding = pair.Taker
+		}
+		if v.Ordinal == k && holding.Claim.Volume != "" {
+			now = append(now, p.recordOf(v, holding))
+		}
+	}
+	return now
+}
+
+// recordOf is what is recorded of a claim's volume. A disk that was not read is as it was
+// recorded before.
+func (p carryPlanner) recordOf(v plan.OrdinalVolume, holding volumes.Holding) api.HandoffVolume {
+	before := plan.RecordedVolume(p.Record.Handoff, v.Ordinal, v.Template)
+	record := api.HandoffVolume{ClaimTemplate: v.Template, Name: holding.Claim.Volume, Copy: before.Copy}
+	if holding.Volume.Found && holding.Volume.Name == record.Name {
+		record.Disk = volumes.Disk(holding.Volume.Handle)
+	} else if before.Name == record.Name {
+		record.Disk = before.Disk
+	}
+	return record
+}
+
+// sameVolumes stalls when the ordinal that the giver still has, or has again, is not on the
+// volumes that it had when its handoff began (I3). What this migration has never secured it
+// has never stopped: then the record alone is behind, and is written anew.
+func (p carryPlanner) sameVolumes(k int32) *plan.Decision {
+	if p.Focused && !p.VolumesRead {
+		return nil
+	}
+	for _, v := range p.Volumes {
+		recorded := plan.RecordedVolume(p.Record.Handoff, v.Ordinal, v.Template)
+		pair := p.pair(v)
+		if recorded.Name == "" || pair.Giver.Claim.Volume == "" || pair.Giver.Claim.Volume == recorded.Name {
+			continue
+		}
+		if pair.Giver.Volume.Found && !pair.Giver.SecuredBy(p.UID) {
+			continue
+		}
+		taken := volumes.Taken{Shared: pair.Shared, From: pair.Taker, At: pair.Giver}
+		if problem := v.Way().Carried(taken); problem != nil {
+			return plan.Stalled(problem.Reason, problem.Message, problem.Remedy)
+		}
+	}
+	now := p.volumesNow(k)
+	if len(now) < len(p.Source.Set.Templates) || slices.Equal(now, p.Record.Handoff.Volumes) {
+		return nil
+	}
+	next, handoff := p.Record, *p.Record.Handoff
+	handoff.Volumes = now
+	next.Handoff = &handoff
+	return &plan.Decision{Record: &next, Step: api.StepGate}
+}
+
+// volumeDecision turns a verdict into a decision; nil when the volume is in place.
+func (p carryPlanner) volumeDecision(v plan.OrdinalVolume, verdict volumes.Verdict) *plan.Decision {
+	switch {
+	case verdict.Blocked != nil:
+		return plan.Stalled(verdict.Blocked.Reason, fmt.Sprintf("ordinal %d: %s", v.Ordinal, verdict.Blocked.Message), verdict.Blocked.Remedy)
+	case verdict.Attempt != nil:
+		return p.recordCopy(v, *verdict.Attempt)
+	case verdict.Look > 0:
+		return p.copying(v, verdict)
+	case verdict.Waits != "":
+		return p.unbound(v, verdict)
+	case verdict.Action == nil:
+		return nil
+	}
+	return p.carryVolume(v, *verdict.Action)
+}
+
+// recordCopy writes down how far the copy of a volume is, before anything is built upon it.
+func (p carryPlanner) recordCopy(v plan.OrdinalVolume, attempt api.CopyAttempt) *plan.Decision {
+	if attempt.Giver == "" {
+		attempt.Giver = string(p.giverName)
+	}
+	next, handoff := p.Record, *p.Record.Handoff
+	handoff.Volumes = slices.Clone(handoff.Volumes)
+	at := slices.IndexFunc(handoff.Volumes, func(h api.HandoffVolume) bool { return h.ClaimTemplate == v.Template })
+	if at < 0 {
+		at, handoff.Volumes = len(handoff.Volumes), append(handoff.Volumes, api.HandoffVolume{})
+	}
+	if attempt.Number != handoff.Volumes[at].Copy.Number { // it may be another one than was copied before the move turned round
+		handoff.Volumes[at] = p.recordOf(v, p.pair(v).Giver)
+	}
+	handoff.Volumes[at].Copy = attempt
+	next.Handoff = &handoff
+	return &plan.Decision{Record: &next, Step: api.StepCarryVolumes}
+}
+
+// copying waits for movers, or for snapshots, of which no watch tells.
+func (p carryPlanner) copying(v plan.OrdinalVolume, verdict volumes.Verdict) *plan.Decision {
+	side := p.Side(p.takerName)
+	reason, how, what := api.ReasonCopying, "is copied", "pods,pvc"
+	if v.Method == api.MethodSnapshot {
+		reason, how, what = api.ReasonSnapshotting, "moves by a snapshot", "volumesnapshots,pods,pvc"
+	}
+	return &plan.Decision{Wait: verdict.Look, Hold: &plan.Hold{
+		Reason: reason, Message: fmt.Sprintf("claim template %s of ordinal %d %s: waiting until %s", v.Template, v.Ordinal, how, verdict.Waits),
+		Remedy: fmt.Sprintf("look at what it is made with on both sides, as in cluster %s: kubectl get %s -n %s -l %s=%s", side.Cluster, what, side.Namespace, api.MigrationLabelKey, p.UID),
+	}}
+}
+
+func (p carryPlanner) carryVolume(v plan.OrdinalVolume, action volumes.Action) *plan.Decision {
+	side := p.takerName
+	if v.Way().AtGiver(action) {
+		side = p.giverName
+	}
+	if action.Verb == volumes.Restore {
+		return restorePolicy(side, v.Ordinal, action)
+	}
+	return effect(plan.Effect{
+		Verb: plan.CarryVolume, Side: side, Ordinal: v.Ordinal, Name: cmp.Or(action.Volume, action.Copy.Pod, action.Ref.Name), Template: v.Template, Volume: action,
+		Carriage: plan.Carriage{Method: v.Method, Giver: p.giverName, Pair: p.pair(v)},
+	})
+}
+
+// mostCalls bounds how often the binder is called to a claim, each time after twice
+// as long: after 1, 2, 4 and 8 s. Its own resync is due by then.
+const mostCalls = 4
+
+// unbound waits for the binder, and calls it again when it takes long.
+func (p carryPlanner) unbound(v plan.OrdinalVolume, verdict volumes.Verdict) *plan.Decision {
+	decision := &plan.Decision{Hold: &plan.Hold{
+		Reason: api.ReasonVolumeUnbound, Message: "waiting until " + verdict.Waits,
+		Remedy: "kubectl describe pvc of that claim; is kube-controller-manager running?",
+	}}
+	if verdict.Call == nil || verdict.Call.Calls > mostCalls {
+		return decision
+	}
+	decision.Wait = time.Second<<(verdict.Call.Calls-1) - p.spent(api.StepCarryVolumes)
+	if decision.Wait > 0 {
+		return decision
+	}
+	return p.carryVolume(v, *verdict.Call)
+}
+
+// released says what still holds an ordinal that neither slice owns, or its volumes (I1,
+// I2). Where all its volumes are still bound to the slice that takes it, nothing has been
+// carried anywhere: then it is enough that the other side has nothing of it.
+func (p carryPlanner) released(k int32) *plan.Hold {
+	sides := []*plan.Side{p.giver, p.taker}
+	held, unread := p.volumesOf(k)
+	kept := unread == nil && p.keptByTaker(held)
+	if kept {
+		sides = sides[:1]
+	}
+	for _, side := range sides {
+		if hold := cmp.Or(stopping(*side, k), behind(*side)); hold != nil {
+			return hold
+		}
+	}
+	for _, v := range held {
+		pair := p.pair(v)
+		if hold := inUse(pair.Giver); hold != nil {
+			return hold
+		}
+		if kept {
+			if !v.Shared(p.Spec) {
+				if hold := anyAttached(pair.Giver); hold != nil {
+					return hold
+				}
+			}
+			continue
+		}
+		if hold := cmp.Or(anyAttached(pair.Giver), inUse(pair.Taker), anyAttached(pair.Taker)); hold != nil {
+			return hold
+		}
+	}
+	return unread
+}
+
+// keptByTaker says whether all volumes of an ordinal are still bound to the taker's claims:
+// it was stopped there, and turned round before anything was carried away. Of an ordinal
+// without volumes nothing ever is.
+func (p carryPlanner) keptByTaker(held []plan.OrdinalVolume) bool {
+	for _, v := range held {
+		pair := p.pair(v)
+		if !pair.Taker.Bound() || !v.Shared(p.Spec) && pair.Giver.Volume.Found && !pair.Giver.Parked() {
+			return false
+		}
+	}
+	return true
+}
+
+// stopping holds while a side has a pod of an ordinal, whether its StatefulSet exists or
+// not: a pod is gone when its object is gone.
+func stopping(s plan.Side, k int32) *plan.Hold {
+	pod, found := s.Pod(k)
+	name := fmt.Sprintf("%s/%s-%d in cluster %s", s.Namespace, s.Set.Name, k, s.Cluster)
+	switch {
+	case !found:
+		return nil
+	case pod.Terminating:
+		return &plan.Hold{
+			Reason: api.ReasonPodTerminating, Message: "waiting until pod " + name + " is gone",
+			Remedy: "it is never force-deleted: look at its finalizers and its node",
+		}
+	case s.Set.Presence == plan.Seen:
+		return &plan.Hold{Reason: api.ReasonPodRunning, Message: "waiting until pod " + name + " is stopped"}
+	default:
+		return &plan.Hold{
+			Reason: api.ReasonPodRunning, Message: fmt.Sprintf("waiting until pod %s is stopped; %s does not exist any more, so nothing will stop it", name, s.Object()),
+			Remedy: fmt.Sprintf("delete the pod, and it is stopped as it should be: kubectl delete pod -n %s %s-%d", s.Namespace, s.Set.Name, k),
+		}
+	}
+}
+
+// inUse holds while other pods than the ordinal's own use its claim.
+func inUse(h volumes.Holding) *plan.Hold {
+	if len(h.Claim.Users) == 0 {
+		return nil
+	}
+	return &plan.Hold{
+		Reason: api.ReasonClaimInUse, Message: fmt.Sprintf("waiting until pod %s does not use claim %s/%s any more", plan.Listed(h.Claim.Users), h.Ref.Namespace, h.Ref.Name),
+		Remedy: fmt.Sprintf("kubectl describe pvc -n %s %s", h.Ref.Namespace, h.Ref.Name),
+	}
+}
+
+// anyAttached holds while a volume is attached to a node. One that was released is so for its movers.
+func anyAttached(h volumes.Holding) *plan.Hold {
+	if len(h.Volume.Attachments) == 0 || h.Volume.Released != "" {
+		return nil
+	}
+	return stillAttached(h.Volume, h.Volume.Attachments[0])
+}
+
+func stillAttached(volume volumes.Volume, attachment volumes.Attachment) *plan.Hold {
+	return &plan.Hold{
+		Reason: api.ReasonVolumeAttached, Message: fmt.Sprintf("waiting until VolumeAttachment %s of volume %s, on node %s, is gone", attachment.Name, volume.Name, attachment.Node),
+		Remedy: "kubectl describe volumeattachment " + attachment.Name,
+	}
+}

@@ -1,0 +1,315 @@
+package planner
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/sliceshift/sliceshift/migration/plan"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/volumes"
+)
+
+// beforeTheStop is halfway, with ordinal 1 about to be stopped at the source; the volumes of its two
+// claims, "data" and "logs", are recorded as they are.
+func beforeTheStop(change func(*plan.Snapshot)) *planners {
+	return halfwayOut(func(s *plan.Snapshot) {
+		s.Source.Set.Replicas, s.Source.Pods = 2, []plan.Pod{runs(0), runs(1)}
+		s.Volumes = append([]plan.OrdinalVolume{carriedOut(0)}, s.Volumes...)
+		for i := range s.Volumes {
+			s.Volumes[i].Source.Claim.Volume = "pv-" + s.Volumes[i].Template
+			s.Volumes[i].Source.Volume.Name = "pv-" + s.Volumes[i].Template
+		}
+		s.Record.Handoff.Volumes = asRecorded("pv-data", "pv-logs")
+		if change != nil {
+			change(s)
+		}
+	})
+}
+
+// asRecorded are the volumes of ordinal 1 in a record, on the disk that they are on.
+func asRecorded(data, logs string) []api.HandoffVolume {
+	disk := volumes.Disk(carriedOut(1).Source.Volume.Handle)
+	return []api.HandoffVolume{{ClaimTemplate: "data", Name: data, Disk: disk}, {ClaimTemplate: "logs", Name: logs, Disk: disk}}
+}
+
+// renamed lets the claim of a volume, and what is read for it, be of another volume.
+func renamed(s *plan.Snapshot, at int) {
+	h := &s.Volumes[at].Source
+	h.Claim.Volume += "-new"
+	h.Volume.Name = h.Claim.Volume
+}
+
+// isSecured lets a volume bear the note of this migration.
+func isSecured(s *plan.Snapshot, at int) {
+	h := &s.Volumes[at].Source
+	h.Volume.Policy, h.Volume.Note = corev1.PersistentVolumeReclaimRetain, volumes.Note{Policy: corev1.PersistentVolumeReclaimDelete, By: "m"}
+}
+
+// TestVolumesNow: what is recorded of an ordinal is what its giver's claims name; where the
+// destination is lost, what the claims name that were kept at the source.
+func TestVolumesNow(t *testing.T) {
+	recovers := func(s *plan.Snapshot) { s.Spec.Mode, s.Destination.Lost = api.ModeRecover, true }
+	for name, tc := range map[string]struct {
+		change func(*plan.Snapshot)
+		want   []api.HandoffVolume
+	}{
+		"of the source":              {nil, asRecorded("pv-data", "pv-logs")},
+		"one claim has none":         {func(s *plan.Snapshot) { s.Volumes[1].Source.Claim.Volume = "" }, asRecorded("pv-data", "pv-logs")[1:]},
+		"of the destination, back":   {rollback, nil},
+		"of the source, recovering":  {recovers, asRecorded("pv-data", "pv-logs")},
+		"it has no claims":           {func(s *plan.Snapshot) { s.Volumes = s.Volumes[:1] }, nil},
+		"back, as it was taken over": {func(s *plan.Snapshot) { s.Volumes[1].Destination = s.Volumes[1].Source; rollback(s) }, asRecorded("pv-data", "")[:1]},
+	} {
+		if diff := cmp.Diff(tc.want, beforeTheStop(tc.change).volumesNow(1)); diff != "" {
+			t.Errorf("%s: -want +got\n%s", name, diff)
+		}
+	}
+}
+
+// TestRecordedDisk: the disk of a volume that was read is its own; of one that was not, what was
+// recorded of the volume before, and of another volume nothing is known (I3).
+func TestRecordedDisk(t *testing.T) {
+	before := asRecorded("pv-data", "pv-logs")[0].Disk
+	other := volumes.Volume{Found: true, Name: "new", Handle: "other"}
+	for name, tc := range map[string]struct {
+		change func(*volumes.Holding)
+		want   string
+	}{
+		"read":                        {func(h *volumes.Holding) { h.Volume.Handle = "other" }, volumes.Disk("other")},
+		"not read":                    {func(h *volumes.Holding) { h.Volume = volumes.Volume{} }, before},
+		"it does not exist any more":  {func(h *volumes.Holding) { h.Volume.Found, h.Volume.Handle = false, "other" }, before},
+		"another one was read":        {func(h *volumes.Holding) { h.Volume.Name, h.Volume.Handle = "another", "other" }, before},
+		"a new one, which was read":   {func(h *volumes.Holding) { h.Claim.Volume, h.Volume = "new", other }, volumes.Disk("other")},
+		"a new one that was not read": {func(h *volumes.Holding) { h.Claim.Volume, h.Volume = "new", volumes.Volume{} }, ""},
+	} {
+		p := beforeTheStop(nil)
+		holding := p.Volumes[1].Source
+		tc.change(&holding)
+		want := api.HandoffVolume{ClaimTemplate: "data", Name: holding.Claim.Volume, Disk: tc.want}
+		if diff := cmp.Diff(want, p.recordOf(p.Volumes[1], holding)); diff != "" {
+			t.Errorf("%s: -want +got\n%s", name, diff)
+		}
+	}
+}
+
+// TestSameVolumes: an ordinal whose claims name other volumes than those that were recorded is not
+// stopped when this migration has secured them, or does not know them (I3); else the record is
+// behind, and is written anew.
+func TestSameVolumes(t *testing.T) {
+	unbound := func(s *plan.Snapshot, at int) {
+		isSecured(s, at)
+		s.Volumes[at].Source.Claim.Phase = corev1.ClaimPending
+	}
+	lost := func(s *plan.Snapshot, at int) {
+		s.Volumes[at].Source.Claim.Volume, s.Volumes[at].Source.Volume = "gone", volumes.Volume{}
+	}
+	const stalls, behind = volumes.ReasonAnotherDisk, "the record is behind"
+	for name, tc := range map[string]struct {
+		change func(*plan.Snapshot)
+		want   string
+	}{
+		"the same":                              {nil, ""},
+		"the same, secured":                     {func(s *plan.Snapshot) { isSecured(s, 1) }, ""},
+		"the same, not bound any more":          {func(s *plan.Snapshot) { unbound(s, 1) }, ""},
+		"another one":                           {func(s *plan.Snapshot) { renamed(s, 1) }, behind},
+		"another one, secured":                  {func(s *plan.Snapshot) { renamed(s, 1); isSecured(s, 1) }, behind},
+		"another one, secured, and not bound":   {func(s *plan.Snapshot) { renamed(s, 1); unbound(s, 1) }, stalls},
+		"the second one, too":                   {func(s *plan.Snapshot) { renamed(s, 2); unbound(s, 2) }, stalls},
+		"another one, and the second unbound":   {func(s *plan.Snapshot) { renamed(s, 1); renamed(s, 2); unbound(s, 2) }, stalls},
+		"another one, which is not there":       {func(s *plan.Snapshot) { lost(s, 1) }, stalls},
+		"another one, never secured, not bound": {func(s *plan.Snapshot) { renamed(s, 1); s.Volumes[1].Source.Claim.Phase = corev1.ClaimPending }, behind},
+		"of another ordinal":                    {func(s *plan.Snapshot) { renamed(s, 0); unbound(s, 0) }, ""},
+		"none was recorded":                     {func(s *plan.Snapshot) { s.Record.Handoff.Volumes = nil; unbound(s, 1) }, behind},
+		"its claim names none":                  {func(s *plan.Snapshot) { lost(s, 1); s.Volumes[1].Source.Claim.Volume = "" }, ""},
+		"another one, and not all were read":    {func(s *plan.Snapshot) { renamed(s, 1); s.Volumes = s.Volumes[:2] }, ""},
+		"volumes were not looked at":            {func(s *plan.Snapshot) { renamed(s, 1); unbound(s, 1); s.Focused = true }, ""},
+		"they were looked at alone":             {func(s *plan.Snapshot) { renamed(s, 1); unbound(s, 1); s.Focused, s.VolumesRead = true, true }, stalls},
+		"they were looked at with all":          {func(s *plan.Snapshot) { renamed(s, 1); unbound(s, 1); s.VolumesRead = true }, stalls},
+	} {
+		p := beforeTheStop(tc.change)
+		got := p.sameVolumes(1)
+		if got == nil || got.Record == nil || tc.want != behind {
+			if does(got) != tc.want {
+				t.Errorf("%s: %q, want %q", name, does(got), tc.want)
+			}
+			continue
+		}
+		want := p.Record
+		handoff := *want.Handoff
+		handoff.Volumes = p.volumesNow(1)
+		want.Handoff = &handoff
+		if diff := cmp.Diff(&want, got.Record); diff != "" || got.Step != api.StepGate {
+			t.Errorf("%s: at %q: -want +got\n%s", name, got.Step, diff)
+		}
+	}
+}
+
+// halfwayOut is halfway, with ordinal 1 on its way to the destination: neither slice has it, and the
+// volumes of its two claims, "data" and "logs", are at the source.
+func halfwayOut(change func(*plan.Snapshot)) *planners {
+	return halfway(func(s *plan.Snapshot) {
+		s.Source.Set.Replicas, s.Source.Pods = 1, []plan.Pod{runs(0)}
+		s.Source.Set.Templates = []string{"data", "logs"}
+		logs := carriedOut(1)
+		logs.Template = "logs"
+		s.Volumes = []plan.OrdinalVolume{carriedOut(1), logs}
+		s.Record.Handoff = &api.Handoff{Ordinal: 1, Attempts: 1}
+		if change != nil {
+			change(s)
+		}
+	})
+}
+
+// keptThere lets all volumes be bound at the destination, as if ordinal 1 had been stopped there and
+// the migration turned round: the source's are parked.
+func keptThere(s *plan.Snapshot) {
+	for i := range s.Volumes {
+		v := &s.Volumes[i]
+		v.Destination = v.Source
+		v.Source.Volume.ClaimRef = volumes.Parked(v.Source.Ref)
+	}
+}
+
+// keptInCluster is the same within one cluster, where both sides see one volume.
+func keptInCluster(s *plan.Snapshot) {
+	s.Spec.SameCluster = true
+	for i := range s.Volumes {
+		v := &s.Volumes[i]
+		v.Destination.Ref.Namespace = "west"
+		v.Destination.Claim = v.Source.Claim
+		v.Source.Volume.ClaimRef.Namespace = "west"
+		v.Destination.Volume = v.Source.Volume
+	}
+}
+
+// TestReleased: an ordinal that neither slice owns is carried on when nothing of it is left on
+// either side (I1, I2); where it stayed on the taker's volumes, when the giver has nothing of it.
+func TestReleased(t *testing.T) {
+	const east, west = plan.SourceSide, plan.DestinationSide
+	const running, stopping, behind = api.ReasonPodRunning, api.ReasonPodTerminating, api.ReasonControllerBehind
+	podAt := func(name plan.SideName) func(*plan.Snapshot) {
+		return func(s *plan.Snapshot) {
+			s.Side(name).SetPod(runs(1))
+		}
+	}
+	unread := func(s *plan.Snapshot) { s.Volumes = nil }
+	both := func(first, then func(*plan.Snapshot)) func(*plan.Snapshot) {
+		return func(s *plan.Snapshot) { first(s); then(s) }
+	}
+	for name, tc := range map[string]struct {
+		change func(*plan.Snapshot)
+		want   string
+	}{
+		"nothing is left":                            {nil, ""},
+		"its pod runs":                               {podAt(east), running + " east"},
+		"its pod stops":                              {both(podAt(east), func(s *plan.Snapshot) { s.Source.Pods[1].Terminating = true }), stopping + " east"},
+		"the giver's controller is behind":           {func(s *plan.Snapshot) { s.Source.Set.Observed = false }, behind + " east"},
+		"a pod runs there":                           {podAt(west), running + " west"},
+		"the taker's controller is behind":           {func(s *plan.Snapshot) { s.Destination.Set.Observed = false }, behind + " west"},
+		"its claim is in use":                        {func(s *plan.Snapshot) { usesClaim(s, 0, east) }, api.ReasonClaimInUse},
+		"its second claim is in use":                 {func(s *plan.Snapshot) { usesClaim(s, 1, east) }, api.ReasonClaimInUse},
+		"its volume is attached":                     {func(s *plan.Snapshot) { attaches(s, 0, east, "node") }, api.ReasonVolumeAttached},
+		"the claim there is in use":                  {func(s *plan.Snapshot) { usesClaim(s, 1, west) }, api.ReasonClaimInUse},
+		"the volume there is attached":               {func(s *plan.Snapshot) { attaches(s, 1, west, "node") }, api.ReasonVolumeAttached},
+		"its claims were not read":                   {unread, api.ReasonVolumeUnbound},
+		"not read, and its pod runs":                 {both(unread, podAt(east)), running + " east"},
+		"not read, and a pod runs there":             {both(unread, podAt(west)), running + " west"},
+		"kept":                                       {keptThere, ""},
+		"kept, and its pod runs there already":       {both(keptThere, podAt(west)), ""},
+		"kept, and a pod runs at the giver":          {both(keptThere, podAt(east)), running + " east"},
+		"kept, and in use there":                     {both(keptThere, func(s *plan.Snapshot) { usesClaim(s, 0, west) }), ""},
+		"kept, and attached there":                   {both(keptThere, func(s *plan.Snapshot) { attaches(s, 0, west, "node") }), ""},
+		"kept, and the giver's claim is in use":      {both(keptThere, func(s *plan.Snapshot) { usesClaim(s, 0, east) }), api.ReasonClaimInUse},
+		"kept, and its second claim is in use":       {both(keptThere, func(s *plan.Snapshot) { usesClaim(s, 1, east) }), api.ReasonClaimInUse},
+		"kept, and the giver's volume is attached":   {both(keptThere, func(s *plan.Snapshot) { attaches(s, 1, east, "node") }), api.ReasonVolumeAttached},
+		"kept in one cluster":                        {keptInCluster, ""},
+		"kept in one cluster, and attached there":    {both(keptInCluster, func(s *plan.Snapshot) { attaches(s, 1, east, "node") }), ""},
+		"kept in one cluster, the giver's is in use": {both(keptInCluster, func(s *plan.Snapshot) { usesClaim(s, 1, east) }), api.ReasonClaimInUse},
+		"in one cluster it is still attached":        {func(s *plan.Snapshot) { s.Spec.SameCluster = true; attaches(s, 1, east, "node") }, api.ReasonVolumeAttached},
+	} {
+		if got := heldBy(halfwayOut(tc.change).released(1)); got != tc.want {
+			t.Errorf("%s: %q, want %q", name, got, tc.want)
+		}
+	}
+}
+
+// TestKeptByTaker: an ordinal stayed on the taker's volumes when each is bound there, and none of
+// another cluster's is in use at the giver.
+func TestKeptByTaker(t *testing.T) {
+	for name, tc := range map[string]struct {
+		change func(*plan.Snapshot)
+		want   bool
+	}{
+		"it has no volumes":                    {func(s *plan.Snapshot) { s.Volumes = nil }, true},
+		"the giver's are parked":               {keptThere, true},
+		"the giver has none":                   {func(s *plan.Snapshot) { keptThere(s); s.Volumes[0].Source.Volume = volumes.Volume{} }, true},
+		"one of the giver's is bound":          {func(s *plan.Snapshot) { keptThere(s); s.Volumes[1].Source = s.Volumes[1].Destination }, false},
+		"none was ever carried over":           {func(*plan.Snapshot) {}, false},
+		"one is not bound":                     {func(s *plan.Snapshot) { keptThere(s); s.Volumes[1].Destination.Claim.Phase = corev1.ClaimPending }, false},
+		"in one cluster":                       {keptInCluster, true},
+		"in one cluster the giver's are bound": {func(s *plan.Snapshot) { s.Spec.SameCluster = true }, false},
+	} {
+		p := halfwayOut(tc.change)
+		if got := p.keptByTaker(p.Volumes); got != tc.want {
+			t.Errorf("%s: %t", name, got)
+		}
+	}
+}
+
+// TestStopping: a pod is gone when its object is gone; what no controller will stop a person must,
+// and nobody ever does it by force (I1, I6).
+func TestStopping(t *testing.T) {
+	const running, ending, force = api.ReasonPodRunning, api.ReasonPodTerminating, "never force-deleted"
+	deleted := func(s *plan.Side) { s.Set.Presence = plan.Absent }
+	terminates := func(s *plan.Side) { s.Pods[0].Terminating = true }
+	for name, tc := range map[string]struct {
+		change                  func(*plan.Side)
+		reason, message, remedy string
+	}{
+		"it is gone":                    {func(s *plan.Side) { s.Pods = nil }, "", "", ""},
+		"it stops":                      {terminates, ending, "is gone", force},
+		"it runs":                       {func(*plan.Side) {}, running, "is stopped", ""},
+		"its set is gone":               {deleted, running, "nothing will stop it", "kubectl delete pod -n shop web-1"},
+		"it stops, and its set is gone": {func(s *plan.Side) { deleted(s); terminates(s) }, ending, "is gone", force},
+	} {
+		side := plan.Side{Cluster: "east", Namespace: "shop", Set: halfOf("s", 0), Pods: []plan.Pod{runs(1)}}
+		tc.change(&side)
+		got := stopping(side, 1)
+		if got == nil {
+			got = &plan.Hold{}
+		}
+		says := strings.Contains(got.Message, tc.message) && strings.Contains(got.Remedy, tc.remedy) && (tc.remedy == "") == (got.Remedy == "")
+		if got.Reason != tc.reason || !says {
+			t.Errorf("%s: got %+v", name, got)
+		}
+	}
+}
+
+// TestInUse: other pods that use a claim are waited for, and named.
+func TestInUse(t *testing.T) {
+	h := carriedOut(1).Source
+	if got := inUse(h); got != nil {
+		t.Errorf("nobody uses it: %+v", got)
+	}
+	h.Claim.Users = []string{"backup", "debug"}
+	const want = "pod backup, debug does not use claim shop/data-web-1"
+	if got := inUse(h); got == nil || got.Reason != api.ReasonClaimInUse || !strings.Contains(got.Message, want) || got.Remedy == "" {
+		t.Errorf("got %+v", got)
+	}
+}
+
+// TestAnyAttached: a volume that is attached anywhere is waited for: its node may still write (I2).
+func TestAnyAttached(t *testing.T) {
+	h := carriedOut(1).Source
+	if got := anyAttached(h); got != nil {
+		t.Errorf("it is not attached: %+v", got)
+	}
+	h.Volume.Attachments = []volumes.Attachment{{Name: "csi-1", Node: "n1"}}
+	const want = "VolumeAttachment csi-1 of volume pv-data-web-1, on node n1"
+	if got := anyAttached(h); got == nil || got.Reason != api.ReasonVolumeAttached || !strings.Contains(got.Message, want) || got.Remedy == "" {
+		t.Errorf("got %+v", got)
+	}
+}

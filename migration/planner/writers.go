@@ -1,0 +1,217 @@
+package planner
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/sliceshift/sliceshift/migration/plan"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+// What a migration writes on a writer, after its fence.
+const (
+	markPaused = " paused"
+	markLetGo  = " let-go"
+)
+
+// writerPlanner pauses who else writes the source before the first ordinal is stopped, and gives each its setting back in
+// the end. What it was is recorded before it is changed, and a mark is on it while it is another one.
+type writerPlanner struct{ *View }
+
+// recorded is the entry of a writer; -1: there is none.
+func (p writerPlanner) recorded(w api.WriterReference) int {
+	return slices.IndexFunc(p.Record.Writers, func(r api.PausedWriter) bool {
+		return r.Group == w.Group && r.Kind == w.Kind && r.Namespace == w.Namespace && r.Name == w.Name && r.UID == w.UID
+	})
+}
+
+// seen is the writer of an entry, in whichever version it is served now; -1: it is gone.
+func (p writerPlanner) seen(entry api.PausedWriter) int {
+	return slices.IndexFunc(p.Writers.List, func(w plan.Writer) bool {
+		reference := w.WriterReference
+		reference.Version = entry.Version
+		return w.Found && reference == entry.WriterReference
+	})
+}
+
+// ours says whether a mark is of this migration.
+func (p writerPlanner) ours(mark string) bool { return api.FenceOwner(mark) == p.UID }
+
+// pause pauses the writers of the source, one write after the other, as long as ordinals are to be stopped. While one is
+// on its way nothing waits for them.
+func (p writerPlanner) pause() *plan.Decision {
+	_, more := p.next()
+	if !p.Spec.PauseWriters || p.direction() == api.Back || p.resting() || !more || p.Record.Handoff != nil || p.Focused {
+		return nil
+	}
+	if hold := p.unread(); hold != nil {
+		return &plan.Decision{Hold: hold}
+	}
+	for _, w := range p.Writers.List {
+		if !w.Writes || !w.Found {
+			continue
+		}
+		if decision := p.pauseOne(w); decision != nil {
+			return decision
+		}
+	}
+	return nil
+}
+
+// unread stalls while it is not known who writes the source.
+func (p writerPlanner) unread() *plan.Hold {
+	switch {
+	case p.Writers.Read:
+		return nil
+	case p.Writers.LacksRight:
+		return &plan.Hold{Reason: api.ReasonPermissionMissing, Stalled: true, Message: "who else writes " + p.Source.Object() + " could not be read: " + p.Writers.Trouble, Remedy: plan.RemedyWriterRights}
+	default:
+		return &plan.Hold{Reason: api.ReasonWriterNotRead, Stalled: true, Message: "who else writes " + p.Source.Object() + " could not be read: " + p.Writers.Trouble, Remedy: "it is read again; see whether its API server answers"}
+	}
+}
+
+// heldBy is why a writer cannot be paused that another migration has paused; nil: none has.
+func (p writerPlanner) heldBy(w plan.Writer) *plan.Finding {
+	if w.Mark == "" || p.ours(w.Mark) {
+		return nil
+	}
+	return &plan.Finding{
+		Reason: api.ReasonWriterHeld, Object: fmt.Sprintf("%s in cluster %s", w, p.Source.Cluster),
+		Message: fmt.Sprintf("%s in cluster %s is paused for another migration, of the UID %s: when that ends it would write %s", w, p.Source.Cluster, api.FenceOwner(w.Mark), p.Source.Object()),
+		Remedy:  "wait until that one has ended; or pause it yourself, and take the annotation " + api.WriterAnnotationKey + " off",
+	}
+}
+
+// writerFindings are all that keeps the writers of the source from being paused.
+func writerFindings(s plan.Snapshot) []plan.Finding {
+	p := writerPlanner{viewOf(s)}
+	if !p.Spec.PauseWriters {
+		return nil
+	}
+	if hold := p.unread(); hold != nil {
+		return []plan.Finding{{Reason: hold.Reason, Object: s.Source.Object(), Message: hold.Message, Remedy: hold.Remedy}}
+	}
+	var findings []plan.Finding
+	for _, w := range p.Writers.List {
+		if finding := p.heldBy(w); w.Writes && finding != nil {
+			findings = append(findings, *finding)
+		}
+	}
+	return findings
+}
+
+func (p writerPlanner) pauseOne(w plan.Writer) *plan.Decision {
+	if finding := p.heldBy(w); finding != nil {
+		return &plan.Decision{Hold: finding.Hold()}
+	}
+	at := p.recorded(w.WriterReference)
+	switch {
+	case at < 0 && w.Paused():
+		return p.scales(w) // by somebody else, whose it is to end
+	case at < 0:
+		next := p.Record
+		entry := api.PausedWriter{WriterReference: w.WriterReference}
+		if w.Value != "" {
+			entry.Before = &w.Value
+		}
+		next.Writers = append(slices.Clone(next.Writers), entry)
+		return &plan.Decision{Record: &next}
+	case w.Mark == "" && w.Paused():
+		return p.scales(w) // likewise, since it was recorded
+	case w.Mark == p.fence()+markPaused && w.Paused():
+		return p.scales(w)
+	case w.Mark == "" || w.Paused():
+		return p.write(plan.PauseWriter, w, plan.Pausing{Sets: true, Value: &w.Pause, Mark: p.fence() + markPaused})
+	default:
+		return plan.Stalled(api.ReasonWriterNotPaused,
+			fmt.Sprintf("%s in cluster %s was paused for the move, and somebody has ended that: it writes %s in mid-move", w, p.Source.Cluster, p.Source.Object()),
+			"pause it again; or go on without, and set spec.writers.pause to false; or take the move back: "+p.command("rollback"))
+	}
+}
+
+// scalerSoon is how soon is looked again whether an autoscaler is gone.
+const scalerSoon = 2 * time.Second
+
+// scales waits for what a paused writer leaves behind to scale the source: that it is paused is known from its setting, and
+// that its controller has heeded it from what that takes away.
+func (p writerPlanner) scales(w plan.Writer) *plan.Decision {
+	if w.Scaler == "" {
+		return nil
+	}
+	return &plan.Decision{Wait: scalerSoon, Hold: &plan.Hold{
+		Reason:  api.ReasonWriterNotPaused,
+		Message: fmt.Sprintf("waiting until HorizontalPodAutoscaler %s/%s in cluster %s is gone: %s is paused, and until its controller takes that away it scales %s in mid-move", p.Source.Namespace, w.Scaler, p.Source.Cluster, w, p.Source.Object()),
+		Remedy:  "see whether the operator of KEDA runs there; " + fmt.Sprintf("or delete it: kubectl delete hpa -n %s %s", p.Source.Namespace, w.Scaler),
+	}}
+}
+
+func (p writerPlanner) write(verb plan.Verb, w plan.Writer, about plan.Pausing) *plan.Decision {
+	about.WriterReference = w.WriterReference
+	return effect(plan.Effect{Verb: verb, Side: plan.SourceSide, Name: w.Name, UID: w.UID, ResourceVersion: w.ResourceVersion, Writer: about})
+}
+
+// resume gives each writer its setting back, once everything else is restored: first its mark says that it was let go, so
+// that no pause which is still on its way meets it, then that is recorded, and the mark is taken off.
+func (p writerPlanner) resume() *plan.Decision {
+	if len(p.Record.Writers) == 0 || p.Focused {
+		return nil
+	}
+	if hold := p.unread(); hold != nil {
+		return &plan.Decision{Hold: hold}
+	}
+	if waits := p.refills(); waits != nil {
+		return waits
+	}
+	for i, entry := range p.Record.Writers {
+		at := p.seen(entry)
+		if at < 0 {
+			return p.drop(i)
+		}
+		switch w := p.Writers.List[at]; {
+		case entry.Done && p.ours(w.Mark):
+			return p.write(plan.UnmarkWriter, w, plan.Pausing{})
+		case entry.Done:
+			return p.drop(i)
+		case w.Mark != "" && !p.ours(w.Mark):
+			return p.drop(i) // another migration has it now, and what it found there
+		case w.Mark == p.fence()+markLetGo:
+			next := p.Record
+			next.Writers = slices.Clone(next.Writers)
+			next.Writers[i].Done = true
+			return &plan.Decision{Record: &next}
+		default:
+			// What somebody has set since stays.
+			still := p.ours(w.Mark) && w.Paused()
+			return p.write(plan.ReleaseWriter, w, plan.Pausing{Sets: still, Value: entry.Before, Mark: p.fence() + markLetGo})
+		}
+	}
+	return nil
+}
+
+// refills keeps writers paused while the destination has ordinals that they would start at the source again (I1): that they
+// will not, only a person knows, who says so by spec.writers.pause.
+func (p writerPlanner) refills() *plan.Decision {
+	there := DestinationSlice(p.Snapshot).Replicas
+	if p.direction() == api.Back { // all is back when it has what it began with, which was its own beside them
+		there -= p.Record.Baseline.DestinationReplicas
+	}
+	if !p.Spec.PauseWriters || p.Source.Set.Presence != plan.Seen || there <= 0 {
+		return nil
+	}
+	for _, w := range p.Writers.List {
+		if !w.Found || !w.Writes || !w.Paused() || !p.ours(w.Mark) {
+			continue
+		}
+		return plan.Stalled(api.ReasonWriterWouldRefill,
+			fmt.Sprintf("%s in cluster %s is still paused: it would write %s again, and what has moved would run on both sides", w, p.Source.Cluster, p.Source.Object()),
+			"delete it, or let it say what the source is to have by now; then set spec.writers.pause to false (of a run: --pause-writers=false), and it gets its setting back")
+	}
+	return nil
+}
+
+func (p writerPlanner) drop(i int) *plan.Decision {
+	next := p.Record
+	next.Writers = slices.Delete(slices.Clone(next.Writers), i, i+1)
+	return &plan.Decision{Record: &next}
+}

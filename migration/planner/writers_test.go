@@ -1,0 +1,57 @@
+package planner
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/sliceshift/sliceshift/migration/plan"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+// TestRefills: a writer that this migration has paused stays so while the destination has ordinals that it would start
+// at the source, until a person says otherwise; what another migration, or somebody, has paused is theirs (I1).
+func TestRefills(t *testing.T) {
+	writer := func(change func(*plan.Writer)) func(*plan.Snapshot) {
+		return func(s *plan.Snapshot) {
+			w := plan.Writer{WriterReference: api.WriterReference{Kind: "ScaledObject", Namespace: "shop", Name: "a"}, Found: true, Writes: true, Value: "true", Pause: "true", Mark: "m.1 paused"}
+			change(&w)
+			s.Writers = plan.Writers{Read: true, List: []plan.Writer{w}}
+		}
+	}
+	paused := writer(func(*plan.Writer) {})
+	for name, tc := range map[string]struct {
+		change func(*plan.Writer)
+		but    but
+		want   bool
+	}{
+		"it is paused":                     {want: true},
+		"in this epoch":                    {change: func(w *plan.Writer) { w.Mark = "m.2 paused" }, want: true},
+		"let go, and not yet given back":   {change: func(w *plan.Writer) { w.Mark = "m.2 let-go" }, want: true},
+		"by another migration":             {change: func(w *plan.Writer) { w.Mark = "other.2 paused" }},
+		"by somebody":                      {change: func(w *plan.Writer) { w.Mark = "" }},
+		"it was given its setting back":    {change: func(w *plan.Writer) { w.Value = "" }},
+		"it is gone":                       {change: func(w *plan.Writer) { w.Found = false }},
+		"it writes something else by now":  {change: func(w *plan.Writer) { w.Writes = false }},
+		"a person says that it writes not": {but: but{func(s *plan.Snapshot) { s.Spec.PauseWriters = false }}},
+		"back, from halfway":               {but: but{rollback}, want: true},
+		"back, and all is back":            {but: but{rollback, func(s *plan.Snapshot) { s.Destination.Set.Replicas = 0 }}},
+		"the source is gone":               {but: but{func(s *plan.Snapshot) { s.Source.Set.Presence = plan.Absent }}},
+		"the destination has nothing":      {but: but{func(s *plan.Snapshot) { s.Destination.Set.Replicas = 0 }}},
+	} {
+		set := paused
+		if tc.change != nil {
+			set = writer(tc.change)
+		}
+		p := halfway(append(but{set, func(s *plan.Snapshot) { s.Spec.PauseWriters = true }}, tc.but...).all)
+		spared := p.Writers.List[0]
+		spared.Found = false
+		p.Writers.List = append([]plan.Writer{spared}, p.Writers.List...)
+		decision := writerPlanner{p.View}.refills()
+		if (decision != nil) != tc.want {
+			t.Errorf("%s: %+v", name, decision)
+		}
+		if decision != nil && (decision.Hold.Reason != api.ReasonWriterWouldRefill || !decision.Hold.Stalled || !strings.Contains(decision.Hold.Message, "ScaledObject shop/a in cluster east")) {
+			t.Errorf("%s: %+v", name, decision.Hold)
+		}
+	}
+}

@@ -1,0 +1,178 @@
+package copy
+
+import (
+	"cmp"
+	"fmt"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/volumes"
+)
+
+// onceOnly is why no second pod mounts a claim of that access mode.
+const onceOnly = "its access mode is ReadWriteOncePod"
+
+// restored is how long a driver may take for the claim that a first warm pass reads, where nobody has asked for it by
+// name.
+const restored = 15 * time.Minute
+
+// BaseRef is the claim that the warm passes of an attempt read instead of the ordinal's own, and the VolumeSnapshot that
+// it is made of. Both are beside the ordinal's claim, at the side that is copied from.
+func BaseRef(claim volumes.Ref, owner types.UID, attempt int32) volumes.Ref {
+	return volumes.Ref{Namespace: claim.Namespace, Name: volumes.AttemptName("base", claim, owner, attempt)}
+}
+
+func (v view) baseRef() volumes.Ref { return BaseRef(v.Giver.Ref, v.Owner, v.c.Attempt.Number) }
+
+// auto says whether it is left to us how warm passes read.
+func (v view) auto() bool { return v.c.Asked.Warm == "" || v.c.Asked.Warm == api.CopyWarmAuto }
+
+// based says whether warm passes read a claim that was restored from a snapshot of the ordinal's.
+func (v view) based() bool {
+	return v.c.Attempt.Warm.By == api.CopyWarmSnapshot && (v.auto() || v.c.Asked.Warm == api.CopyWarmSnapshot)
+}
+
+// chooses says whether warm passes are to read a snapshot from now on: somebody wants it so; or no second pod may mount
+// the ordinal's claim, or none could, and a snapshot of it can be taken.
+func (v view) chooses() bool {
+	if v.c.Attempt.Number == 0 || v.c.Attempt.Warm.By == api.CopyWarmSnapshot || v.unbased() != "" {
+		return false
+	}
+	return v.c.Asked.Warm == api.CopyWarmSnapshot || v.oncePod() || v.auto() && v.c.Attempt.Warm.Refused != ""
+}
+
+// choose records that, and why, once no pod is left that was to mount the ordinal's claim.
+func (v view) choose() volumes.Verdict {
+	why := "copy.warm is Snapshot"
+	if v.auto() {
+		why = cmp.Or(v.c.Attempt.Warm.Refused, onceOnly)
+	}
+	return volumes.First(v.removeAll, func() volumes.Verdict {
+		next := v.c.Attempt
+		next.Warm = api.CopyWarm{By: api.CopyWarmSnapshot, Why: cut(why), Ended: metav1.NewTime(v.c.Now)}
+		return volumes.Verdict{Attempt: &next}
+	})
+}
+
+// unbased is why no snapshot can be read instead of the ordinal's claim; empty: nothing is known against it. What would
+// stay for ever is not made: nothing of ours deletes what somebody has said to retain.
+func (v view) unbased() string {
+	side := v.c.Snapshot.Giver
+	driver, _ := volumes.DriverOf(v.Giver.Volume.Handle)
+	switch {
+	case driver == "":
+		return fmt.Sprintf("volume %s is of no CSI driver", v.Giver.Volume.Name)
+	case side.Trouble != "":
+		return fmt.Sprintf("cluster %s: %s", side.Cluster, side.Trouble)
+	case !side.Asked:
+		return "nobody has asked whether a snapshot can be taken"
+	case !side.Served:
+		return fmt.Sprintf("cluster %s has no API snapshot.storage.k8s.io/v1", side.Cluster)
+	case side.Class == "":
+		return side.Lacks
+	}
+	return side.Keeps
+}
+
+// base has the claim that a warm pass reads: a snapshot of the ordinal's claim is taken while that runs, and restored.
+// It is as if the power had failed; a warm pass proves nothing anyway. Done: it is there to be mounted.
+func (v view) base() volumes.Verdict {
+	b, ref := v.c.Base, v.baseRef()
+	s := b.Snapshot
+	switch {
+	case !v.warming || !v.based():
+		return volumes.Verdict{}
+	case s.Found && !s.Ours:
+		return foreignBase("VolumeSnapshot", "volumesnapshot", ref)
+	case b.Claim.Found && !b.Claim.Ours:
+		return foreignBase("claim", "pvc", ref)
+	case s.Terminating, b.Claim.Terminating, b.Claim.Found && !s.Found:
+		return v.dropBase()
+	case !s.Found && v.unbased() != "":
+		return v.baseless(v.unbased())
+	case v.late():
+		return v.baseless(fmt.Sprintf("VolumeSnapshot %s/%s was not taken and restored within %s%s", ref.Namespace, ref.Name, restored, says(s.Trouble)))
+	case !s.Found:
+		verdict := v.onBase(volumes.TakeBase)
+		verdict.Action.Copy.Snapshot = volumes.SnapshotAction{Class: v.c.Snapshot.Giver.Class, Claim: v.Giver.Ref.Name}
+		return verdict
+	case !s.Ready:
+		return v.slowly(v.waits("VolumeSnapshot %s/%s, which the warm pass reads, is ready%s; the ordinal runs", ref.Namespace, ref.Name, says(s.Trouble)))
+	case !b.Claim.Found:
+		verdict := v.onBase(volumes.RestoreBase)
+		verdict.Action.Copy.Snapshot.Source = ref.Name
+		return verdict
+	}
+	return volumes.Verdict{}
+}
+
+// late says whether the first of them is not there long after the receiver was made for it, and nobody has asked for it
+// by name.
+func (v view) late() bool {
+	return v.auto() && v.c.Attempt.Warm.Passes == 0 && v.c.Warm.Key == "" && v.c.Now.Sub(v.c.Receiver.Made) > restored
+}
+
+// baseless is for what cannot be read from a snapshot: the ordinal is stopped for the whole copy, or, where somebody has
+// asked for snapshots by name, not at all.
+func (v view) baseless(why string) volumes.Verdict {
+	if v.auto() {
+		return v.cold(why)
+	}
+	return blocked(volumes.ReasonCopyNotWarm,
+		fmt.Sprintf("no warm pass can read a snapshot of claim %s/%s: %s. copy.warm of claim template %s is Snapshot, so that nothing is stopped before a warm pass", v.Giver.Ref.Namespace, v.Giver.Ref.Name, why, v.Template),
+		fmt.Sprintf("have a VolumeSnapshotClass of its driver there with deletionPolicy: Delete, and a StorageClass with reclaimPolicy: Delete; without warm passes: copy.warm: None in spec.volumes, or --volume %s=copy,warm=none", v.Template))
+}
+
+// dropBase deletes that claim, and then the snapshot; done: both are gone.
+func (v view) dropBase() volumes.Verdict {
+	b, ref := v.c.Base, v.baseRef()
+	switch verdict := v.dismissBase(); {
+	case !verdict.Done():
+		return verdict
+	case b.Claim.Found && b.Claim.Ours:
+		return v.slowly(v.waits("claim %s/%s, which a warm pass has read, is gone", ref.Namespace, ref.Name))
+	case b.Snapshot.Found && b.Snapshot.Ours:
+		return v.slowly(v.waits("VolumeSnapshot %s/%s, which a warm pass has read, is gone%s", ref.Namespace, ref.Name, says(b.Snapshot.Trouble)))
+	}
+	return volumes.Verdict{}
+}
+
+// dismissBase deletes both, and waits for nothing.
+func (v view) dismissBase() volumes.Verdict {
+	b := v.c.Base
+	if b.Claim.Found && b.Claim.Ours && !b.Claim.Terminating {
+		verdict := v.onBase(volumes.DropBase)
+		verdict.Action.UID, verdict.Action.ResourceVersion = b.Claim.UID, b.Claim.ResourceVersion
+		return verdict
+	}
+	if b.Snapshot.Found && b.Snapshot.Ours && !b.Snapshot.Terminating {
+		verdict := v.onBase(volumes.DropBaseSnapshot)
+		verdict.Action.UID, verdict.Action.ResourceVersion = b.Snapshot.UID, b.Snapshot.ResourceVersion
+		return verdict
+	}
+	return volumes.Verdict{}
+}
+
+func (v view) onBase(verb volumes.Verb) volumes.Verdict {
+	verdict := v.act(verb, true)
+	verdict.Action.Ref, verdict.Action.Copy.Attempt = v.baseRef(), v.c.Attempt.Number
+	return verdict
+}
+
+// foreignBase is for an object of the name of one of ours that is nobody's whom we know.
+func foreignBase(kind, resource string, ref volumes.Ref) volumes.Verdict {
+	return blocked(volumes.ReasonForeignSnapshot,
+		fmt.Sprintf("%s %s/%s has the name of what a warm pass reads, and this migration has not made it: what is in it is not known", kind, ref.Namespace, ref.Name),
+		fmt.Sprintf("look what it is, then remove it: kubectl delete %s -n %s %s", resource, ref.Namespace, ref.Name))
+}
+
+// says is what an object says of its trouble; empty: nothing.
+func says(trouble string) string {
+	if trouble == "" {
+		return ""
+	}
+	return ": " + trouble
+}

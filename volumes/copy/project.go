@@ -1,0 +1,193 @@
+package copy
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/volumes"
+)
+
+const (
+	// handover is what a handoff takes besides the last pass: the ordinal's end and start, detach and attach, and
+	// the pods of both movers.
+	handover = 10 * time.Second
+	// assumed is how many bytes a second are read and sent where nothing was measured.
+	assumed = 50 << 20
+	// fast is how many bytes a second even good storage reads of one volume: 2 GiB, as one NVMe disk of a local node does
+	// (PCIe 3.0 x4 carries 3.9 GB/s). Before anything was measured nobody is told that something may not fit what would
+	// fit at this rate.
+	fast = 2 << 30
+	// telling is the least that a pass must have written for its rate to say something.
+	telling = 8 << 20
+)
+
+// projection is how long an ordinal would be down, were it stopped now.
+type projection struct {
+	// delta is for what has changed since the last warm pass began, and proof for reading all of it again.
+	delta, proof time.Duration
+	// bytes are read for it, at rate.
+	bytes, rate int64
+	// measured is true where that rate was.
+	measured bool
+}
+
+func (p projection) downtime() time.Duration { return handover + p.delta + p.proof }
+
+// helps says whether another warm pass may bring the downtime below a budget.
+func (p projection) helps(budget time.Duration) bool {
+	return p.downtime() > budget && handover+p.proof < budget
+}
+
+// project is what the warm passes so far let expect.
+func (v view) project() projection {
+	done := v.c.Attempt.Warm
+	since := v.c.Now.Sub(began(done))
+	p := projection{bytes: done.Bytes, rate: readRate(done), measured: done.ReadRate > 0, proof: lasts(float64(done.Bytes), readRate(done))}
+	if done.Passes == 1 {
+		// Nobody knows how much it writes: at most, it took as long to write as it takes to copy.
+		p.delta = min(since, lasts(float64(done.Bytes), cmp.Or(done.Rate, assumed)))
+		return p
+	}
+	p.delta = lasts(float64(done.Changes)*since.Seconds(), cmp.Or(done.Rate, assumed))
+	return p
+}
+
+// readRate is how many bytes a second are read for the proof. Where that was not measured the rate of a pass may be the
+// network's, and is no less than what the disks do.
+func readRate(done api.CopyWarm) int64 { return cmp.Or(done.ReadRate, max(done.Rate, assumed)) }
+
+// slower is the rate of the side that takes longer: both are read at once. What was not measured does not count.
+func slower(a, b int64) int64 {
+	if a == 0 || b == 0 {
+		return max(a, b)
+	}
+	return min(a, b)
+}
+
+// lasts is how long so many bytes take, and a year where that is longer.
+func lasts(bytes float64, rate int64) time.Duration {
+	const year = 365 * 24 * time.Hour
+	return time.Duration(min(bytes/float64(rate), year.Seconds()) * float64(time.Second))
+}
+
+// size is for people: whole MiB.
+func size(bytes int64) string {
+	const mib = 1 << 20
+	return resource.NewQuantity((bytes+mib-1)/mib*mib, resource.BinarySI).String()
+}
+
+// began is the time from which on changes are left to the pass after this one.
+func began(w api.CopyWarm) time.Time {
+	if !w.Taken.IsZero() {
+		return w.Taken.Time
+	}
+	return w.Ended.Add(-time.Duration(w.Seconds) * time.Second)
+}
+
+// measure notes what a warm pass tells of rates; before is what was known.
+func measure(now *api.CopyWarm, before api.CopyWarm) {
+	if now.Written >= telling {
+		now.Rate = max(now.Rate, now.Written/max(now.Seconds, 1))
+	}
+	if before.Passes == 0 {
+		return
+	}
+	now.Changes = int64(float64(now.Written) / max(began(*now).Sub(began(before)).Seconds(), 1))
+}
+
+// automatic says whether the ordinal is stopped by itself once its downtime fits.
+func (v view) automatic() bool {
+	return !v.c.Returns && (v.c.Asked.Cutover == "" || v.c.Asked.Cutover == api.CutoverAutomatic)
+}
+
+func (v view) budget() time.Duration { return cmp.Or(v.c.Asked.Budget, volumes.DefaultDowntimeBudget) }
+
+// cutover says why an ordinal that was copied while it ran is not to be stopped yet; done: it may be.
+func (v view) cutover() volumes.Verdict {
+	p := v.project()
+	switch {
+	case !v.automatic():
+		return v.word()
+	case p.downtime() <= v.budget():
+		return volumes.Verdict{}
+	case p.helps(v.budget()):
+		return v.slowly(v.waits("the next warm pass of claim %s/%s has left less to the last one. %s", v.Giver.Ref.Namespace, v.Giver.Ref.Name, p))
+	}
+	return blocked(volumes.ReasonCopyOverBudget,
+		fmt.Sprintf("claim %s/%s: %s. copy.downtimeBudget is %s, which is %s less, and more warm passes do not help", v.Giver.Ref.Namespace, v.Giver.Ref.Name, p, v.budget(), rounded(p.downtime()-v.budget())),
+		fmt.Sprintf("raise copy.downtimeBudget for claim template %[1]s in spec.volumes, to %[2]s say: --volume %[1]s=copy,...,downtime=%[2]s; or set copy.cutover: Now there (cutover=now), and it is stopped whatever is projected. The copy is kept warm meanwhile", v.Template, short(p.roomy())))
+}
+
+// atLook is how often it is looked whether a time has come, at least: somebody may name another one.
+const atLook = 30 * time.Second
+
+// word waits for a person's, or until the time that one has named. An ordinal that goes back waits for neither.
+func (v view) word() volumes.Verdict {
+	cutover, at := v.c.Asked.Cutover, v.c.Asked.CutoverAt
+	left := at.Sub(v.c.Now)
+	switch {
+	case v.c.Returns, cutover != api.CutoverManual && cutover != api.CutoverAt, cutover == api.CutoverAt && !at.IsZero() && left <= 0:
+		return volumes.Verdict{}
+	}
+	expected := "Nothing is copied while it runs: it would be down for its whole copy"
+	if v.c.Attempt.Warm.Passes > 0 {
+		expected = v.project().String()
+	}
+	if cutover == api.CutoverAt && !at.IsZero() {
+		verdict := v.waits("it is %s, the copy.cutoverAt of claim %s/%s: its ordinal is not stopped before. %s", at.UTC().Format(time.RFC3339), v.Giver.Ref.Namespace, v.Giver.Ref.Name, expected)
+		verdict.Look = min(left, atLook)
+		return verdict
+	}
+	return blocked(volumes.ReasonCopyAwaitsWord,
+		fmt.Sprintf("copy.cutover of claim %s/%s is %s, and no time is named: its ordinal is stopped when somebody says so. %s", v.Giver.Ref.Namespace, v.Giver.Ref.Name, cutover, expected), v.letGoOn())
+}
+
+// String is a sentence for people.
+func (p projection) String() string {
+	how := "assumed"
+	if p.measured {
+		how = "measured"
+	}
+	return fmt.Sprintf("It would be down for about %s: %s for pods and volumes, %s for what has changed since the last warm pass, %s for reading %s again, at %s a second as %s",
+		rounded(p.downtime()), handover, rounded(p.delta), rounded(p.proof), size(p.bytes), size(p.rate), how)
+}
+
+func rounded(d time.Duration) time.Duration { return max(d, 0).Round(time.Second) }
+
+// letGoOn is what a person does to have the ordinal stopped all the same.
+func (v view) letGoOn() string {
+	return fmt.Sprintf("set copy.cutover: Now for claim template %[1]s in spec.volumes: --volume %[1]s=copy,...,cutover=now. The copy is kept warm meanwhile", v.Template)
+}
+
+// roomy is a budget, in whole minutes, that what is projected fits with something to spare.
+func (p projection) roomy() time.Duration {
+	return (p.downtime()*5/4 + time.Minute - 1).Truncate(time.Minute)
+}
+
+// doubt says before anything was copied that an ordinal may never be stopped by itself: were its claim full, reading all of
+// it again would take longer than it may be down even where the disks are fast. Warm passes leave next to nothing else to
+// the last one. How much there is nobody knows then, so that it is a warning; once a pass has ended well what was measured
+// decides, and cutover says so.
+func (v view) doubt() *volumes.Problem {
+	p := projection{bytes: v.c.Asked.Needed, rate: fast, proof: lasts(float64(v.c.Asked.Needed), fast)}
+	budget := v.budget()
+	if !v.automatic() || !v.warms() || v.c.Attempt.Warm.Passes > 0 || p.downtime() <= budget {
+		return nil
+	}
+	return &volumes.Problem{
+		Reason: volumes.ReasonCopyMayNotFit,
+		Message: fmt.Sprintf("copy.downtimeBudget of claim template %s is %s, and claim %s/%s holds up to %s: to read all of that again takes %s while its ordinal is down, besides %s for pods and volumes, even where both disks are read at %s a second, "+
+			"which is assumed until it is measured, and warm passes have left nothing else. An ordinal whose downtime is projected to be longer than the budget is not stopped: the move would stall with %s",
+			v.Template, budget, v.Giver.Ref.Namespace, v.Giver.Ref.Name, size(p.bytes), rounded(p.proof), handover, size(p.rate), volumes.ReasonCopyOverBudget),
+		Remedy: fmt.Sprintf("say before how long it may be down, %[2]s at least: --volume %[1]s=copy,...,downtime=%[2]s, or copy.downtimeBudget: %[2]s for claim template %[1]s in spec.volumes, and more where its disks are slower; or have it stopped whatever is projected: cutover=now, or copy.cutover: Now. "+
+			"Where much less is in use than the claim has, leave it: once it was copied its bytes and both disks' rates are known", v.Template, short(p.roomy())),
+	}
+}
+
+// short writes whole minutes without their seconds.
+func short(d time.Duration) string { return strings.TrimSuffix(d.String(), "0s") }

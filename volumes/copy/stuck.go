@@ -1,0 +1,79 @@
+package copy
+
+import (
+	"cmp"
+	"fmt"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/sliceshift/sliceshift/volumes"
+)
+
+const (
+	// anew is after how long a pod that does not start is made anew: what was corrected in the spec since counts for it.
+	anew = 2 * unmounted
+	// heard is for how long both movers of a warm pass must know each other to be taken for ones that reach each other: one
+	// that does not hear of its peer gives up before.
+	heard = 3 * time.Minute
+)
+
+// hindered records why no warm pass comes about, once that has lasted for long, and makes pods anew that do not start.
+func (v view) hindered() volumes.Verdict {
+	since, why := v.missing()
+	waited := v.c.Now.Sub(since)
+	switch {
+	case why == "" || waited < unmounted:
+		return volumes.Verdict{}
+	case v.c.Attempt.Warm.TroubleSince.IsZero():
+		return v.troubled(since, why)
+	case waited >= anew:
+		return v.removeAll()
+	}
+	return volumes.Verdict{}
+}
+
+// missing is what a warm pass that was begun lacks, and since when; empty: nothing that is known.
+func (v view) missing() (since time.Time, why string) {
+	for _, role := range []volumes.Role{volumes.RoleReceiver, volumes.RoleWarm} {
+		if m := v.mover(role); v.current(role) && m.Key == "" && !m.Ended && !m.Made.IsZero() {
+			return m.Made, fmt.Sprintf("the %s pod %s/%s does not start: %s", role, v.ref(role).Namespace, v.pod(role), cmp.Or(m.Trouble, "nothing says why; its events may"))
+		}
+	}
+	if r := v.c.Receiver; v.current(volumes.RoleReceiver) && !r.Made.IsZero() && !v.reached().Done() {
+		return r.Made, fmt.Sprintf("Service %s/%s gets no address", v.c.Incoming.Ref.Namespace, v.c.Incoming.Ref.Name)
+	}
+	return since, ""
+}
+
+// troubled records what keeps a warm pass from coming about; since when it has is what was recorded first.
+func (v view) troubled(since time.Time, why string) volumes.Verdict {
+	next := v.c.Attempt
+	next.Warm.Trouble = cut(why)
+	if next.Warm.TroubleSince.IsZero() {
+		next.Warm.TroubleSince = metav1.NewTime(since)
+	}
+	return volumes.Verdict{Attempt: &next}
+}
+
+// told has a person told where no warm pass has come about for long. It is tried on all the same.
+func (v view) told(verdict volumes.Verdict) volumes.Verdict {
+	warm := v.c.Attempt.Warm
+	if verdict.Waits == "" || warm.TroubleSince.IsZero() || v.c.Now.Sub(warm.TroubleSince.Time) < unmounted || v.underWay() || !v.c.Pod.Runs() || !v.c.Pod.Ready {
+		return verdict
+	}
+	_, why := v.missing()
+	return blocked(volumes.ReasonCopyStuck,
+		fmt.Sprintf("for %s claim %s/%s is not copied while its ordinal runs: %s. Nothing is stopped for it", rounded(v.c.Now.Sub(warm.TroubleSince.Time)), v.Giver.Ref.Namespace, v.Giver.Ref.Name, cmp.Or(why, warm.Trouble)),
+		fmt.Sprintf("look at both pods: kubectl describe pod -n %s %s, and on the other side kubectl describe pod -n %s %s. What copy.image, copy.serviceType and copy.address of claim template %s say is corrected in spec.volumes, or with --volume: it is tried again by itself, with pods made anew",
+			v.ref(volumes.RoleReceiver).Namespace, v.pod(volumes.RoleReceiver), v.ref(volumes.RoleWarm).Namespace, v.pod(volumes.RoleWarm), v.Template))
+}
+
+// underWay says whether both movers know each other, for longer than it takes to find out that they do not reach each other.
+func (v view) underWay() bool {
+	r, s := v.c.Receiver, v.c.Warm
+	if !v.current(volumes.RoleReceiver) || !v.current(volumes.RoleWarm) || r.Ended || s.Ended || r.Peer == "" || s.Peer == "" {
+		return false
+	}
+	return v.c.Now.Sub(r.Made) >= heard && v.c.Now.Sub(s.Made) >= heard
+}

@@ -1,0 +1,72 @@
+package copy
+
+import (
+	"cmp"
+	"fmt"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/volumes"
+)
+
+const (
+	// secondTorn is how long after the second disk in a row that has failed another one is filled. It doubles with each
+	// one that fails, up to longestTorn: every attempt takes a new disk, and a class that retains leaves the old one.
+	secondTorn  = time.Minute
+	longestTorn = time.Hour
+)
+
+// tornPause is for how long no other disk is filled once so many have failed in a row. One alone may have been a bad one.
+func tornPause(times int32) time.Duration {
+	if times < 2 {
+		return 0
+	}
+	return min(secondTorn<<min(times-2, 10), longestTorn)
+}
+
+// torn says whether the disk of this attempt has failed.
+func (v view) torn() bool {
+	return v.c.Attempt.Number > 0 && v.c.Attempt.Torn.Attempt == v.c.Attempt.Number
+}
+
+// tore records that the disk of this attempt has failed: nothing that was written there can be trusted.
+func (v view) tore() volumes.Verdict {
+	next := v.c.Attempt
+	next.Torn = api.CopyTorn{
+		Times: v.c.Attempt.Torn.Times + 1, Attempt: next.Number, Time: metav1.NewTime(v.c.Now),
+		Message: cut(cmp.Or(v.c.Receiver.Result.Message, "its mover did not say why")),
+	}
+	return volumes.Verdict{Attempt: &next}
+}
+
+// afterTorn begins another attempt on a new disk, after a pause that grows with each one that has failed. Meanwhile what
+// is left of the last one can be looked at; who deletes its claim has the next attempt begin at once.
+func (v view) afterTorn() volumes.Verdict {
+	return volumes.First(v.removeAll, func() volumes.Verdict {
+		in, torn := v.c.Incoming, v.c.Attempt.Torn
+		next := torn.Time.Add(tornPause(torn.Times))
+		if !in.Claim.Found || in.Claim.Terminating || !v.c.Now.Before(next) {
+			return v.begin()
+		}
+		rests := "Its ordinal runs on meanwhile"
+		if !v.warming {
+			rests = "Its ordinal is down meanwhile, and its own volume is intact: it goes back to that with spec.mode: Rollback"
+		}
+		return blocked(volumes.ReasonCopyStuck,
+			fmt.Sprintf("claim %s/%s is not copied: the new disk has failed in %d attempts, one after the other. The last one is volume %s of claim %s/%s on the other side: %s. The next attempt, on another disk, begins at %s. %s",
+				v.Giver.Ref.Namespace, v.Giver.Ref.Name, torn.Times, cmp.Or(in.Volume.Name, "(none)"), in.Ref.Namespace, in.Ref.Name, torn.Message, next.UTC().Format(time.RFC3339), rests),
+			fmt.Sprintf("see what the storage there says: kubectl describe pv %[1]s, and the log of its CSI driver; have it mended, or name another class: storageClassName of claim template %[2]s in spec.volumes (--storage-class %[2]s=CLASS). To have it tried again at once: kubectl delete pvc -n %[3]s %[4]s",
+				in.Volume.Name, v.Template, in.Ref.Namespace, in.Ref.Name))
+	})
+}
+
+// tornBefore is what is said of an attempt that others came before whose disks have failed; empty: none did.
+func (v view) tornBefore() string {
+	torn := v.c.Attempt.Torn
+	if torn.Times == 0 {
+		return ""
+	}
+	return fmt.Sprintf("; the new disk has failed in %d attempts before, the last time: %s", torn.Times, torn.Message)
+}

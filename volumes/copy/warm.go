@@ -1,0 +1,227 @@
+package copy
+
+import (
+	"cmp"
+	"fmt"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/volumes"
+)
+
+const (
+	// warmLook is how often the movers of a warm pass are looked at: nothing is down, and much may be under way.
+	warmLook = 2 * time.Second
+	// unmounted is how long a warm sender may take until it has made its key. A node that refuses a second pod
+	// for a volume says so in events alone, and goes on trying.
+	unmounted = 5 * time.Minute
+	// stale is how long after a warm pass an ordinal may still be stopped without another one; longer where the
+	// pass itself took longer: another one would find as much.
+	stale = 5 * time.Minute
+	// between is how long the pods of two warm passes lie apart.
+	between = 5 * time.Second
+)
+
+// Ahead makes passes while the ordinal runs, so that its stop costs what has changed since, and the proof. When
+// it is done one has ended well not long ago, and the ordinal will not be down for longer than it may, or there are
+// to be none; and no mover is left.
+func (Copy) Ahead(pair volumes.Pair) volumes.Verdict {
+	v := viewOf(pair)
+	if v.c.Back {
+		return v.turned()
+	}
+	v.warming = true
+	switch {
+	case !v.warms():
+		return volumes.First(v.removeAll, v.word)
+	case v.c.Attempt.Number == 0, v.c.Attempt.Dropped:
+		return v.begin()
+	case v.torn():
+		return v.slowly(v.afterTorn())
+	case v.chooses():
+		return v.choose()
+	case v.c.Asked.Warm == api.CopyWarmSnapshot && !v.based():
+		return v.baseless(v.unbased())
+	case v.oncePod() && !v.based():
+		return v.cold(fmt.Sprintf("%s, and no snapshot can be read: %s", onceOnly, v.unbased()))
+	case v.c.Attempt.Seal.Root != "":
+		return v.unsealed()
+	case v.astray():
+		return v.removeWarm()
+	case v.old():
+		return v.slowly(v.warmPass())
+	}
+	if v.c.Early {
+		return v.removeAll() // whether it may be stopped is asked when it is its turn
+	}
+	return volumes.First(v.removeAll, v.cutover)
+}
+
+// Withdraw deletes the movers of a warm pass. What they have copied stays, and counts.
+func (Copy) Withdraw(pair volumes.Pair) volumes.Verdict {
+	v := viewOf(pair)
+	return volumes.First(
+		func() volumes.Verdict { return v.dismiss(volumes.RoleWarm) },
+		func() volumes.Verdict {
+			if !v.c.Receiver.Warm {
+				return volumes.Verdict{}
+			}
+			return v.dismiss(volumes.RoleReceiver)
+		},
+		v.dismissBase,
+	)
+}
+
+// turned is for an ordinal that runs on the copy that was made for it, and is to go back: it goes by a copy of its
+// own, once what was taken over is in order.
+func (v view) turned() volumes.Verdict {
+	if v.handing().Taken() {
+		return volumes.First(v.handing().TakeOver, v.handing().LetGo, v.begin)
+	}
+	return v.begin()
+}
+
+// warms says whether passes are made while the ordinal runs.
+func (v view) warms() bool {
+	switch {
+	case v.c.Down, v.c.Asked.Warm == api.CopyWarmNone:
+		return false
+	case v.auto():
+		return v.c.Attempt.Warm.Refused == "" || v.chooses()
+	default:
+		return true
+	}
+}
+
+// oncePod says whether the API itself keeps a second pod from mounting the claim, and nobody has asked for one.
+func (v view) oncePod() bool {
+	return v.Giver.Claim.OncePod && v.auto()
+}
+
+// cold records that no warm pass is made.
+func (v view) cold(why string) volumes.Verdict {
+	next := v.c.Attempt
+	next.Warm.Refused, next.Warm.Ended = cut(why), metav1.NewTime(v.c.Now)
+	next.Warm.Trouble, next.Warm.TroubleSince = "", metav1.Time{}
+	return volumes.Verdict{Attempt: &next}
+}
+
+// WarnOf says that a claim cannot be copied while its ordinal runs, or that its ordinal may be down for longer than it
+// may.
+func (Copy) WarnOf(pair volumes.Pair) *volumes.Problem {
+	v := viewOf(pair)
+	if !v.oncePod() {
+		return v.doubt()
+	}
+	return &volumes.Problem{
+		Reason: volumes.ReasonCopyCold,
+		Message: fmt.Sprintf("claim %s/%s of claim template %s has access mode ReadWriteOncePod: no second pod can copy it while its ordinal runs. Where no snapshot can be taken of it and go again, each ordinal is down for its whole copy",
+			pair.Giver.Ref.Namespace, pair.Giver.Ref.Name, pair.Template),
+		Remedy: fmt.Sprintf("say that snapshots are to be read, which stops nothing where they cannot: --volume %[1]s=copy,...,warm=snapshot; or reckon with the downtime, and say so: warm=none (copy.warm: Snapshot, or None, for claim template %[1]s in spec.volumes)", pair.Template),
+	}
+}
+
+// astray says whether a warm sender is where it might be in the way: the ordinal's pod goes, is gone, or runs on
+// another node, where it needs the volume.
+func (v view) astray() bool {
+	m := v.c.Warm
+	return m.Found && !v.based() && (!v.c.Pod.Runs() || m.Node != "" && m.Node != v.c.Pod.Node)
+}
+
+// unsealed forgets a seal: the ordinal has run since, and the copy is written to again.
+func (v view) unsealed() volumes.Verdict {
+	next := v.c.Attempt
+	next.Seal, next.Passes, next.Differs = api.CopySeal{}, 0, ""
+	return volumes.Verdict{Attempt: &next}
+}
+
+// removeWarm deletes the warm sender at once, and then waits.
+func (v view) removeWarm() volumes.Verdict { return v.slowly(v.remove(volumes.RoleWarm)) }
+
+// slowly has what is waited for looked at less often.
+func (view) slowly(verdict volumes.Verdict) volumes.Verdict {
+	if verdict.Look == volumes.Look {
+		verdict.Look = warmLook
+	}
+	return verdict
+}
+
+// old says whether another warm pass is due: none has ended well, or the last one did too long ago, or less would be
+// left to the last pass after another one.
+func (v view) old() bool {
+	done := v.c.Attempt.Warm
+	if done.Passes == 0 {
+		return true
+	}
+	took, since := time.Duration(done.Seconds)*time.Second, v.c.Now.Sub(done.Ended.Time)
+	if since > max(stale, took) {
+		return true
+	}
+	return !v.c.Early && v.automatic() && v.project().helps(v.budget()) && since >= between
+}
+
+// warmPass makes one pass from the ordinal's own claim, beside its pod. Where none comes about for long a person is told.
+func (v view) warmPass() volumes.Verdict {
+	if verdict, over := v.ended(); over {
+		return v.told(verdict)
+	}
+	if verdict := volumes.First(v.refused, v.hindered); !verdict.Done() {
+		return verdict
+	}
+	return v.told(v.onePass())
+}
+
+func (v view) onePass() volumes.Verdict {
+	begun := v.current(volumes.RoleWarm)
+	return volumes.First(
+		v.incoming, v.entrance,
+		func() volumes.Verdict {
+			if amiss := v.c.Pod.Amiss(); !begun && amiss != "" {
+				return v.waits("pod %s/%s, the ordinal's own, is Ready: %s, and nothing is read beside one that is not", v.Giver.Ref.Namespace, v.c.Pod.Name, amiss)
+			}
+			return v.meet(volumes.RoleWarm)
+		},
+		func() volumes.Verdict {
+			return v.waits("warm pass %d of pod %s to pod %s has ended; the ordinal runs%s", v.pass(), v.pod(volumes.RoleWarm), v.pod(volumes.RoleReceiver), v.tornBefore())
+		},
+	)
+}
+
+// refused records that the volume cannot be mounted by a second pod: the copy is made when the ordinal is stopped.
+// Who has asked for warm passes by name is told so, and nothing is stopped.
+func (v view) refused() volumes.Verdict {
+	m := v.c.Warm
+	if !v.current(volumes.RoleWarm) || m.Key != "" || m.Ended || m.Broken || m.Node == "" || v.c.Now.Sub(m.Made) < unmounted {
+		return volumes.Verdict{}
+	}
+	why := cmp.Or(m.Trouble, "it has not mounted the volume")
+	if v.based() {
+		return v.baseless(fmt.Sprintf("pod %s does not start on node %s: %s", v.pod(volumes.RoleWarm), m.Node, why))
+	}
+	if v.c.Asked.Warm == api.CopyWarmMount {
+		return blocked(volumes.ReasonCopyNotWarm,
+			fmt.Sprintf("pod %s does not start on node %s beside the ordinal's own: %s. copy.warm of claim template %s is Mount, so that nothing is stopped before a warm pass", v.pod(volumes.RoleWarm), m.Node, why, v.Template),
+			fmt.Sprintf("kubectl describe pod -n %s %s; without warm passes: copy.warm: None in spec.volumes, or --volume %s=copy,warm=none", v.Giver.Ref.Namespace, v.pod(volumes.RoleWarm), v.Template))
+	}
+	return v.cold(why)
+}
+
+// warmed records what a warm pass has come to. It is no seal: the ordinal goes on writing.
+func (v view) warmed() volumes.Verdict {
+	from, next := v.c.Receiver.Result, v.c.Attempt
+	before := next.Warm
+	next.Warm = api.CopyWarm{
+		Passes: v.pass(), Ended: metav1.NewTime(v.c.Now),
+		Bytes: from.Bytes, Files: from.Files, Written: from.Written, Seconds: from.Seconds,
+		Rate: before.Rate, Changes: before.Changes, ReadRate: cmp.Or(slower(from.ReadRate, v.c.Warm.Result.ReadRate), before.ReadRate),
+		By: before.By, Why: before.Why,
+	}
+	if v.based() {
+		next.Warm.Taken = metav1.NewTime(v.c.Receiver.Made) // the receiver is made before the snapshot is asked for
+	}
+	next.Torn = api.CopyTorn{}
+	measure(&next.Warm, before)
+	return volumes.Verdict{Attempt: &next}
+}

@@ -1,0 +1,163 @@
+package volumes
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"strconv"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Second is what methods have in common that fill a second volume with what is on the first: Copy and Snapshot.
+type Second struct{}
+
+// Separate is true: each side has a volume of its own.
+func (Second) Separate() bool { return true }
+
+// Free returns why the taker's place is taken, or nil: a claim there has something in it that this
+// migration has neither made nor left there.
+func (Second) Free(pair Pair) *Problem {
+	taker := pair.Taker
+	if !taker.Claim.Found || taker.Claim.Ours || left(pair) {
+		return nil
+	}
+	return inTheWay(taker)
+}
+
+// left says whether the taker's claim has lost its volume because this migration has parked that.
+func left(pair Pair) bool { return pair.Taker.Parked() && pair.Taker.SecuredBy(pair.Owner) }
+
+// Confirm returns why the giver's volume may not be the one that its ordinal had when it was
+// stopped, or nil.
+func (Second) Confirm(pair Pair, disk string) *Problem {
+	giver := pair.Giver
+	switch {
+	case !giver.Volume.Found || justTaken(pair) || stays(pair.Taker, disk):
+		return nil
+	case giver.Volume.Note.By != pair.Owner && !giver.Parked():
+		return NotSecured(giver)
+	}
+	return Replaced(giver, disk)
+}
+
+// stays says whether the taker has the volume that was recorded, and it was not taken away from there: the move has
+// turned round, and round again, before a second one was filled.
+func stays(taker Holding, disk string) bool {
+	return taker.Volume.Found && !taker.Parked() && Disk(taker.Volume.Handle) == disk
+}
+
+// justTaken says whether the giver's volume is a second one that was taken over in this handoff, before the move
+// turned round: what was recorded of the ordinal is the first.
+func justTaken(pair Pair) bool {
+	if pair.Copy == nil || !pair.Copy.Back {
+		return false
+	}
+	seal, volume := pair.Copy.Attempt.Seal, pair.Giver.Volume
+	return seal.Volume == volume.Name && seal.To == Disk(volume.Handle) && seal.Root == volume.Seal && seal.Root != ""
+}
+
+// Carried says why an ordinal is not known to be on the volume that was filled for it, or nil.
+func (Second) Carried(t Taken) *Problem {
+	at := t.At
+	claim := fmt.Sprintf("claim %s/%s of an ordinal that was handed over ", at.Ref.Namespace, at.Ref.Name)
+	look := fmt.Sprintf("look what it holds, and keep it: kubectl describe pvc -n %s %s", at.Ref.Namespace, at.Ref.Name)
+	another := func(what string) *Problem {
+		return &Problem{Reason: ReasonAnotherDisk, Message: claim + what, Remedy: look}
+	}
+	switch {
+	case !at.Claim.Found:
+		return another("does not exist any more: its pod would start without its data")
+	case !at.Volume.Found || at.Claim.Volume != at.Volume.Name:
+		return another(fmt.Sprintf("is on volume %q, which is not the one that was filled for it", at.Claim.Volume))
+	case t.Made && at.Volume.Seal == "":
+		return another(fmt.Sprintf("is on volume %s, which bears no seal", at.Volume.Name))
+	case t.Made && t.From.Volume.Found && t.From.Volume.Handle == at.Volume.Handle:
+		return another("is on the disk that it had: no second one was filled")
+	case !at.Bound():
+		return another("is not bound to its volume any more")
+	}
+	return nil
+}
+
+// Settle gives the taker's volume its reclaim policy back.
+func (Second) Settle(pair Pair) Verdict { return Rebind{}.Settle(pair) }
+
+// Written is what an action of these methods makes of a volume, but for its resourceVersion.
+func (a Action) Written(volume Volume) Volume {
+	switch a.Verb {
+	case Secure:
+		volume.Policy, volume.Note = corev1.PersistentVolumeReclaimRetain, a.Note
+	case Release:
+		volume.ClaimRef, volume.Released = a.Ref, a.Copy.Released
+	case TakeOver:
+		volume.ClaimRef, volume.Seal, volume.Note = a.Ref, a.Copy.Seal, a.Note
+	case Point:
+		volume.ClaimRef, volume.Note = a.Ref, a.Note
+	case Loosen:
+		volume.ClaimRef, volume.Policy, volume.Note, volume.Fence = a.Ref, a.Note.Policy, Note{}, ""
+		return volume
+	default:
+		volume.ClaimRef = a.Ref
+	}
+	if a.Copy.Returned {
+		volume.Released = ""
+	}
+	volume.Fence = a.Fence
+	return volume
+}
+
+// AtGiver says where an action is done.
+func (Second) AtGiver(action Action) bool { return action.Copy.AtGiver }
+
+// Returns says whether the taker still has the volume that is current: nothing was carried away from it, and
+// what the giver has is nothing, or was left behind there; or the giver's side is lost for good, and a person
+// has said that what was left behind is current now.
+func Returns(pair Pair) bool {
+	giver, taker := pair.Giver, pair.Taker
+	if giver.Volume.Found && !giver.Parked() || !taker.Volume.Found || !taker.Claim.Found {
+		return false
+	}
+	return taker.Volume.ClaimRef.Names(taker.Ref) || pair.Word.ReturnsToKept && taker.Parked()
+}
+
+// Numbered is the number of an attempt that begins at a time, after another one. It is the time in
+// seconds, so that no two handoffs of an ordinal have the same names: some provisioners give the same
+// name the same directory again.
+func Numbered(now time.Time, last int32) int32 {
+	since := int64(now.Sub(time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC)) / time.Second)
+	return max(int32(min(since, 1<<30)), last+1) //nolint:gosec // bounded
+}
+
+// IncomingRef is the claim in which an attempt's second volume is filled. No name ends in a dash and a number,
+// which would make it an ordinal's, and no attempt has the name of another one.
+func IncomingRef(claim Ref, owner types.UID, attempt int32) Ref {
+	return Ref{Namespace: claim.Namespace, Name: AttemptName("in", claim, owner, attempt)}
+}
+
+// OutgoingRef is the claim at the giver's side that has the first volume meanwhile. It names its volume, so
+// none is made for it.
+func OutgoingRef(claim Ref, owner types.UID) Ref {
+	return Ref{Namespace: claim.Namespace, Name: named("out", claim, owner)}
+}
+
+// AttemptName is the name of what an attempt needs beside the ordinal's claim on a side.
+func AttemptName(which string, claim Ref, owner types.UID, attempt int32) string {
+	return named(which, claim, owner) + "-a" + strconv.FormatInt(int64(attempt), 36)
+}
+
+func named(which string, claim Ref, owner types.UID) string {
+	sum := sha256.Sum256([]byte(string(owner) + "/" + claim.Namespace + "/" + claim.Name))
+	return fmt.Sprintf("sliceshift-%s-x%s", which, hex.EncodeToString(sum[:8]))
+}
+
+// inTheWay is for a claim at the taker that has something in it.
+func inTheWay(h Holding) *Problem {
+	return &Problem{
+		Reason:  ReasonForeignClaim,
+		Message: fmt.Sprintf("claim %s/%s exists and names the volume %q, and this migration has not made it: the new volume cannot take its place", h.Ref.Namespace, h.Ref.Name, h.Claim.Volume),
+		Remedy:  fmt.Sprintf("look what it holds, then remove it: kubectl delete pvc -n %s %s", h.Ref.Namespace, h.Ref.Name),
+	}
+}

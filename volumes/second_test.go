@@ -1,0 +1,190 @@
+package volumes
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+// TestSecondIsFree: what this migration has made at the taker, or has left there, is in nobody's way.
+func TestSecondIsFree(t *testing.T) {
+	for name, tc := range map[string]struct {
+		taker Holding
+		want  string
+	}{
+		"nothing":                   {empty("west"), ""},
+		"a claim of somebody":       {held("west", ""), ReasonForeignClaim},
+		"a claim of this migration": {Holding{Claim: Claim{Found: true, Ours: true}}, ""},
+		"what was left there":       {parked("west"), ""},
+		"parked by another one": {func() Holding {
+			h := parked("west")
+			h.Volume.Note.By = "another"
+			return h
+		}(), ReasonForeignClaim},
+		"secured, and in use": {secure(held("west", "")), ReasonForeignClaim},
+	} {
+		t.Run(name, func(t *testing.T) {
+			wantReason(t, Second{}.Free(Pair{Owner: owner, Giver: held("east", ""), Taker: tc.taker}), tc.want)
+		})
+	}
+}
+
+// TestSecondIsConfirmed: what an ordinal that is down has is what was recorded when it was stopped; or what was taken
+// over in this very handoff; or the taker has that, and nothing was carried away from there.
+func TestSecondIsConfirmed(t *testing.T) {
+	recorded := Disk("d/h")
+	taken := func(change func(*Pair)) func(*Pair) { // a second volume that was just taken over, before the move turned round
+		return func(p *Pair) {
+			p.Giver.Volume.Handle, p.Giver.Volume.Seal = "d/second", "root"
+			p.Copy = &Copying{Back: true, Attempt: api.CopyAttempt{Seal: api.CopySeal{Root: "root", Volume: "pv", To: Disk("d/second")}}}
+			change(p)
+		}
+	}
+	for name, tc := range map[string]struct {
+		change func(*Pair)
+		want   string
+	}{
+		"secured, the disk that it had": {func(*Pair) {}, ""},
+		"there is no volume":            {func(p *Pair) { p.Giver.Volume = Volume{} }, ""},
+		"not secured":                   {func(p *Pair) { p.Giver.Volume.Note = Note{} }, ReasonAnotherDisk},
+		"parked by another migration":   {func(p *Pair) { p.Giver = parked("east"); p.Giver.Volume.Note.By = "another" }, ""},
+		"another disk":                  {func(p *Pair) { p.Giver.Volume.Handle = "d/another" }, ReasonAnotherDisk},
+		"another disk, and the taker has it still": {func(p *Pair) {
+			p.Giver.Volume.Handle, p.Taker = "d/another", held("west", "")
+		}, ""},
+		"the taker has another one": {func(p *Pair) {
+			p.Giver.Volume.Handle, p.Taker = "d/another", held("west", "")
+			p.Taker.Volume.Handle = "d/third"
+		}, ReasonAnotherDisk},
+		"it was taken away from there": {func(p *Pair) { p.Giver.Volume.Handle, p.Taker = "d/another", parked("west") }, ReasonAnotherDisk},
+		"just taken over":              {taken(func(*Pair) {}), ""},
+		"the move has not turned":      {taken(func(p *Pair) { p.Copy.Back = false }), ReasonAnotherDisk},
+		"nothing is known of a copy":   {taken(func(p *Pair) { p.Copy = nil }), ReasonAnotherDisk},
+		"sealed of another volume":     {taken(func(p *Pair) { p.Copy.Attempt.Seal.Volume = "another" }), ReasonAnotherDisk},
+		"sealed of another disk":       {taken(func(p *Pair) { p.Copy.Attempt.Seal.To = Disk("d/another") }), ReasonAnotherDisk},
+		"sealed by another root":       {taken(func(p *Pair) { p.Giver.Volume.Seal = "another" }), ReasonAnotherDisk},
+		"not sealed": {taken(func(p *Pair) {
+			p.Giver.Volume.Seal, p.Copy.Attempt.Seal.Root = "", ""
+		}), ReasonAnotherDisk},
+	} {
+		t.Run(name, func(t *testing.T) {
+			pair := Pair{Separate: true, Owner: owner, Giver: secure(held("east", "")), Taker: empty("west")}
+			tc.change(&pair)
+			wantReason(t, Second{}.Confirm(pair, recorded), tc.want)
+		})
+	}
+}
+
+// TestSecondIsCarried: an ordinal that has moved is on the volume that was filled for it, and that bears a seal.
+func TestSecondIsCarried(t *testing.T) {
+	for name, tc := range map[string]struct {
+		change func(*Taken)
+		want   bool
+	}{
+		"as it was handed over":           {func(*Taken) {}, true},
+		"the claim is gone":               {func(t *Taken) { t.At.Claim = Claim{} }, false},
+		"the volume is gone":              {func(t *Taken) { t.At.Volume = Volume{} }, false},
+		"gone, and the claim names none":  {func(t *Taken) { t.At.Volume, t.At.Claim.Volume = Volume{}, "" }, false},
+		"the claim names another":         {func(t *Taken) { t.At.Claim.Volume = "another" }, false},
+		"without a seal":                  {func(t *Taken) { t.At.Volume.Seal = "" }, false},
+		"without a seal, another's move":  {func(t *Taken) { t.Made, t.At.Volume.Seal = false, "" }, true},
+		"on the disk that it had":         {func(t *Taken) { t.From.Volume.Handle = t.At.Volume.Handle }, false},
+		"on that one, another's move":     {func(t *Taken) { t.Made, t.From.Volume.Handle = false, t.At.Volume.Handle }, true},
+		"nothing is left of the first":    {func(t *Taken) { t.From.Volume = Volume{Handle: t.At.Volume.Handle} }, true},
+		"the claim has lost its volume":   {func(t *Taken) { t.At.Claim.Phase = corev1.ClaimLost }, false},
+		"the claim is of another time":    {func(t *Taken) { t.At.Claim.UID = "another" }, false},
+		"all of it, without a first disk": {func(t *Taken) { t.From = Holding{} }, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			at := held("west", "")
+			at.Volume.Handle, at.Volume.Seal = "d/second", "root"
+			taken := Taken{Made: true, From: parked("east"), At: at}
+			tc.change(&taken)
+			got := Second{}.Carried(taken)
+			if (got == nil) != tc.want || got != nil && got.Reason != ReasonAnotherDisk {
+				t.Errorf("got %+v", got)
+			}
+		})
+	}
+}
+
+// TestReturns: an ordinal that goes back to a side from which nothing was carried away has its volume there.
+func TestReturns(t *testing.T) {
+	for name, tc := range map[string]struct {
+		change func(*Pair)
+		want   bool
+	}{
+		"nothing was carried away":           {func(*Pair) {}, true},
+		"what the other side has was left":   {func(p *Pair) { p.Giver = parked("east") }, true},
+		"the other side has one":             {func(p *Pair) { p.Giver = held("east", "") }, false},
+		"there is no volume":                 {func(p *Pair) { p.Taker.Volume = Volume{} }, false},
+		"gone, and somebody's word":          {func(p *Pair) { p.Taker.Volume.Found, p.Word.ReturnsToKept = false, true }, false},
+		"there is no claim":                  {func(p *Pair) { p.Taker.Claim = Claim{} }, false},
+		"it was left behind":                 {func(p *Pair) { p.Taker = parked("west") }, false},
+		"it was left behind, and is current": {func(p *Pair) { p.Taker, p.Word.ReturnsToKept = parked("west"), true }, true},
+		"of somebody else, and a word":       {func(p *Pair) { p.Taker.Volume.ClaimRef.Name, p.Word.ReturnsToKept = "another", true }, false},
+	} {
+		pair := Pair{Owner: owner, Giver: empty("east"), Taker: held("west", "")}
+		tc.change(&pair)
+		if got := Returns(pair); got != tc.want {
+			t.Errorf("%s: %t", name, got)
+		}
+	}
+}
+
+// TestActionIsWritten: what each verb makes of a volume; who wrote it last is in it.
+func TestActionIsWritten(t *testing.T) {
+	before := Volume{Name: "pv", Policy: corev1.PersistentVolumeReclaimDelete, ClaimRef: Ref{Name: "before"}, Released: "migration.0", Seal: "old", Fence: "migration.0"}
+	note := Note{Policy: corev1.PersistentVolumeReclaimDelete, By: owner}
+	action := Action{Ref: Ref{Name: "after"}, Note: note, Fence: fence, Copy: CopyAction{Released: fence, Seal: "root"}}
+	returned := action
+	returned.Copy.Returned = true
+	for name, tc := range map[string]struct {
+		verb   Verb
+		action Action
+		change func(*Volume)
+	}{
+		"secured":      {Secure, action, func(v *Volume) { v.Policy, v.Note = corev1.PersistentVolumeReclaimRetain, note }},
+		"released":     {Release, action, func(v *Volume) { v.ClaimRef.Name, v.Released = "after", fence }},
+		"taken over":   {TakeOver, action, func(v *Volume) { v.ClaimRef.Name, v.Seal, v.Note = "after", "root", note }},
+		"pointed":      {Point, action, func(v *Volume) { v.ClaimRef.Name, v.Note = "after", note }},
+		"parked":       {Park, action, func(v *Volume) { v.ClaimRef.Name = "after" }},
+		"pointed back": {PointBack, returned, func(v *Volume) { v.ClaimRef.Name, v.Released = "after", "" }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			want := before
+			want.Fence = fence
+			tc.change(&want)
+			tc.action.Verb = tc.verb
+			if diff := cmp.Diff(want, tc.action.Written(before)); diff != "" {
+				t.Errorf("-want +got\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestContentIsWritten: a content retains its snapshot, or has the policy back that was noted.
+func TestContentIsWritten(t *testing.T) {
+	const retain, discard = corev1.PersistentVolumeReclaimRetain, corev1.PersistentVolumeReclaimDelete
+	for name, tc := range map[string]struct {
+		verb   Verb
+		noted  corev1.PersistentVolumeReclaimPolicy
+		before bool
+		want   bool
+	}{
+		"it is to retain":                   {RetainContent, discard, false, true},
+		"its own is Delete":                 {LoosenContent, discard, true, false},
+		"its own is Retain":                 {LoosenContent, retain, true, true},
+		"it is to retain, as it did before": {RetainContent, retain, true, true},
+	} {
+		note := Note{Policy: tc.noted, By: owner}
+		want := SnapshotContent{Name: "content", Retain: tc.want, Note: note}
+		got := Action{Verb: tc.verb, Note: note}.WrittenContent(SnapshotContent{Name: "content", Retain: tc.before})
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s: -want +got\n%s", name, diff)
+		}
+	}
+}

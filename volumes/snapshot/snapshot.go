@@ -1,0 +1,143 @@
+// Package snapshot decides how the data of one claim get from the giver to the taker by a snapshot of the storage:
+// method Snapshot.
+//
+// The taker's volume is made of the snapshot under another name, and is then rebound, as a copy is:
+//
+//	stop      the ordinal is scaled down, its pod and attachments are gone; its volume is pointed at the outgoing
+//	          claim
+//	snapshot  a VolumeSnapshot of the outgoing claim; it is ready and has a handle; its content is set to Retain
+//	import    a VolumeSnapshotContent for that handle in the taker's cluster, and a VolumeSnapshot on it
+//	restore   the incoming claim is filled from that one; where its class waits for a pod, a placeholder that
+//	          mounts nothing is placed as the ordinal would be
+//	take over the incoming volume is parked, then pointed at the ordinal's claim
+//
+// Until the last of these the way back is open: the giver's volume is intact, and is pointed back.
+//
+// What keeps the data safe:
+//
+//   - a snapshot is asked for only when the giver's volume has been released and is attached nowhere, and it counts
+//     for that one release alone: a driver may take it long after it was asked for, and where the volume was
+//     given back in between, somebody may have written to it meanwhile. One that was there while the volume was
+//     attached does not count;
+//   - what was taken must be of the giver's very disk, must have a handle, and its content must have been read
+//     back as Retain before the taker knows of it: whoever deletes the VolumeSnapshot does not delete what the
+//     taker restores;
+//   - a content that was bound once is never bound again, so a lost VolumeSnapshot is a reason for an attempt under
+//     new names. It restores the same snapshot;
+//   - each object is made under the fence under which its attempt was begun, or not at all: one that comes late
+//     has a name that nobody uses any more;
+//   - a volume counts as restored when it is of the snapshot's driver and its claim still names the snapshot: who
+//     does not know of data sources fills a claim with an empty volume;
+//   - of two contents for one snapshot one is deleted with it, at the end: that of the side where it was taken,
+//     once that has its own policy back. The other one retains it always.
+//
+// Everything here is pure: the same pair, the same verdict.
+package snapshot
+
+import (
+	"cmp"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/sliceshift/sliceshift/volumes"
+)
+
+// Snapshot is the method that moves data by a snapshot, but for its writes.
+type Snapshot struct{ volumes.Second }
+
+// Check returns why a claim cannot move by a snapshot, or nil.
+func (s Snapshot) Check(pair volumes.Pair) *volumes.Problem {
+	return cmp.Or(volumes.Usable(pair.Giver), s.Free(pair), unable(pair))
+}
+
+// Prepare makes the giver's volume survive the loss of its claim.
+func (Snapshot) Prepare(pair volumes.Pair) volumes.Verdict {
+	if problem := cmp.Or(volumes.Usable(pair.Giver), unable(pair)); problem != nil {
+		return volumes.Verdict{Blocked: problem}
+	}
+	h := volumes.Handing{Pair: pair} // what was restored the other way before is over
+	return h.Secure(pair.Giver)
+}
+
+// unable is why no snapshot of the giver's volume can be taken, or restored at the taker; nil: nothing is known
+// against it.
+func unable(pair volumes.Pair) *volumes.Problem {
+	driver, _ := volumes.DriverOf(pair.Giver.Volume.Handle)
+	if driver == "" {
+		return &volumes.Problem{
+			Reason:  volumes.ReasonSnapshotUnsupported,
+			Message: fmt.Sprintf("volume %s of claim %s/%s is of no CSI driver: only those take snapshots that another cluster can import", pair.Giver.Volume.Name, pair.Giver.Ref.Namespace, pair.Giver.Ref.Name),
+			Remedy:  fmt.Sprintf("name another method for claim template %s in spec.volumes: Copy needs no driver", pair.Template),
+		}
+	}
+	if pair.Copy == nil {
+		return unknown(pair, "nobody has asked them")
+	}
+	seen := pair.Copy.Snapshot
+	return cmp.Or(cannot(pair, seen.Giver), cannot(pair, seen.Taker), classless(pair, seen.Giver, driver), tooSmall(pair))
+}
+
+func unknown(pair volumes.Pair, why string) *volumes.Problem {
+	return &volumes.Problem{
+		Reason:  volumes.ReasonSnapshotsNotServed,
+		Message: "whether both clusters can take and import snapshots is not known: " + why,
+		Remedy:  fmt.Sprintf("have it looked at: kubectl migrate plan, with --volume %s=snapshot", pair.Template),
+	}
+}
+
+// cannot is for a cluster that does not know of snapshots.
+func cannot(pair volumes.Pair, side volumes.SnapshotSide) *volumes.Problem {
+	switch {
+	case side.Trouble != "":
+		return unknown(pair, fmt.Sprintf("cluster %s: %s", side.Cluster, side.Trouble))
+	case !side.Asked:
+		return unknown(pair, "nobody has asked them")
+	case side.Served:
+		return nil
+	}
+	return &volumes.Problem{
+		Reason:  volumes.ReasonSnapshotsNotServed,
+		Message: fmt.Sprintf("cluster %s has no API snapshot.storage.k8s.io/v1: nothing takes or restores snapshots there", side.Cluster),
+		Remedy:  fmt.Sprintf("install the CustomResourceDefinitions and the snapshot-controller of kubernetes-csi/external-snapshotter there, and the driver's csi-snapshotter; or name another method for claim template %s in spec.volumes", pair.Template),
+	}
+}
+
+// classless is for a cluster without a class for the driver.
+func classless(pair volumes.Pair, side volumes.SnapshotSide, driver string) *volumes.Problem {
+	if side.Class != "" {
+		return nil
+	}
+	return &volumes.Problem{
+		Reason:  volumes.ReasonSnapshotClassMissing,
+		Message: fmt.Sprintf("no snapshot of claim %s/%s can be taken in cluster %s: %s", pair.Giver.Ref.Namespace, pair.Giver.Ref.Name, side.Cluster, side.Lacks),
+		Remedy:  fmt.Sprintf("create a VolumeSnapshotClass of driver %[1]s there, or name one of its: --volume %[2]s=snapshot,class=CLASS, or snapshot.className for claim template %[2]s in spec.volumes", driver, pair.Template),
+	}
+}
+
+func tooSmall(pair volumes.Pair) *volumes.Problem {
+	asked := pair.Copy.Asked
+	if asked.Size == 0 || asked.Size >= asked.Needed {
+		return nil
+	}
+	return &volumes.Problem{
+		Reason:  volumes.ReasonCopySizeTooSmall,
+		Message: fmt.Sprintf("snapshot.size of claim template %s is %d bytes, and claim %s/%s has %d: no driver restores into less", pair.Template, asked.Size, pair.Giver.Ref.Namespace, pair.Giver.Ref.Name, asked.Needed),
+		Remedy:  "ask for at least as much, or leave snapshot.size out",
+	}
+}
+
+// TakenRef is the VolumeSnapshot of an attempt, beside the ordinal's claim at the side that it leaves.
+func TakenRef(claim volumes.Ref, owner types.UID, attempt int32) volumes.Ref {
+	return volumes.Ref{Namespace: claim.Namespace, Name: volumes.AttemptName("snapshot", claim, owner, attempt)}
+}
+
+// ImportRef is the VolumeSnapshot by which the other side knows it; its content has the same name.
+func ImportRef(claim volumes.Ref, owner types.UID, attempt int32) volumes.Ref {
+	return volumes.Ref{Namespace: claim.Namespace, Name: volumes.AttemptName("import", claim, owner, attempt)}
+}
+
+// PlaceholderName is the pod that has the incoming claim of an attempt get its volume.
+func PlaceholderName(claim volumes.Ref, owner types.UID, attempt int32) string {
+	return volumes.AttemptName(string(volumes.RolePlaceholder), claim, owner, attempt)
+}

@@ -1,0 +1,223 @@
+package snapshot
+
+import (
+	"fmt"
+
+	"github.com/sliceshift/sliceshift/volumes"
+)
+
+// view is a pair as its attempt sees it.
+type view struct{ volumes.Handing }
+
+// Transfer brings the data to the taker. Of an attempt that was begun before the move turned round it returns the
+// volume to where it was, as long as the restored one has not been taken over. When it is done the ordinal may
+// be started at the pair's taker.
+func (Snapshot) Transfer(pair volumes.Pair) volumes.Verdict {
+	v := view{volumes.HandingOf(pair)}
+	switch {
+	case v.Back && v.Taken():
+		return volumes.First(v.arrive, v.begin) // the ordinal goes back by a snapshot of its own
+	case v.Back:
+		return volumes.First(v.removePlaceholder, v.GoBack, v.clearTaker, v.clearGiver)
+	case v.Attempt.Number == 0 && volumes.Returns(pair):
+		return volumes.Return(pair)
+	case v.Attempt.Number == 0:
+		return v.begin()
+	case v.Taken():
+		return v.arrive()
+	case v.Attempt.Dropped && v.counts():
+		return v.again()
+	case v.Attempt.Dropped:
+		return v.begin()
+	}
+	return volumes.First(v.Release, v.take, v.restore)
+}
+
+// Drop removes what was restored for nothing, with what it was restored by.
+func (Snapshot) Drop(pair volumes.Pair) volumes.Verdict {
+	v := view{volumes.HandingOf(pair)}
+	return volumes.First(v.clearTaker, v.clearGiver, v.Drop)
+}
+
+// arrive is for a restored volume that was pointed at the ordinal's claim.
+func (v view) arrive() volumes.Verdict {
+	return volumes.First(v.TakeOver, v.clearTaker, v.clearGiver, v.LetGo)
+}
+
+// begin begins another attempt, with another snapshot, once the one before was dropped.
+func (v view) begin() volumes.Verdict {
+	return volumes.First(v.clearTaker, v.clearGiver, v.Drop, func() volumes.Verdict { return volumes.Verdict{Attempt: v.Begun()} })
+}
+
+// again begins another attempt that restores the same snapshot, under other names.
+func (v view) again() volumes.Verdict {
+	return volumes.First(v.clearTaker, v.Drop, func() volumes.Verdict {
+		next := v.Begun()
+		next.Giver, next.Snapshot = v.Attempt.Giver, v.Attempt.Snapshot
+		return volumes.Verdict{Attempt: next}
+	})
+}
+
+// counts says whether the snapshot that is recorded is of the giver's volume, and nothing could write to that since.
+func (v view) counts() bool {
+	taken, volume := v.Attempt.Snapshot, v.Giver.Volume
+	return taken.Handle != "" && volume.Released != "" && taken.Released == volume.Released && taken.From == volumes.Disk(volume.Handle)
+}
+
+// take has a snapshot of the giver's volume taken and recorded. That is released, so nothing mounts it under its
+// ordinal's name.
+func (v view) take() volumes.Verdict {
+	if v.counts() {
+		return volumes.Verdict{}
+	}
+	s, attachments := v.Snapshot.Taken, v.Giver.Volume.Attachments
+	switch {
+	case v.Attempt.Snapshot.Handle != "":
+		return v.begin()
+	case s.Found && !s.Ours:
+		return blockedBy(foreign("VolumeSnapshot", v.takenRef()))
+	case s.Found && (s.Terminating || s.Released != v.Giver.Volume.Released || s.Claim != v.Outgoing.Ref.Name || len(attachments) > 0):
+		return v.begin() // it may have been taken while somebody could write
+	case len(attachments) > 0:
+		return volumes.Awaits("volume %s is not attached to node %s any more", v.Giver.Volume.Name, attachments[0].Node)
+	case !s.Found && v.Attempt.Begun != v.Fence:
+		return v.begin() // the one that was asked for before may still come
+	case !s.Found:
+		return v.ask()
+	case !s.Ready || !s.Content.Found || s.Content.Handle == "" || s.Content.Size == nil:
+		return volumes.Awaits("VolumeSnapshot %s is ready, with a handle and a size%s", named(v.takenRef()), says(s.Trouble, s.Content.Trouble))
+	}
+	return v.record()
+}
+
+// ask asks for a snapshot.
+func (v view) ask() volumes.Verdict {
+	if problem := unable(v.Pair); problem != nil {
+		return blockedBy(problem)
+	}
+	verdict := v.on(volumes.CreateSnapshot, v.takenRef(), true)
+	verdict.Action.Copy.Snapshot = volumes.SnapshotAction{Class: v.Snapshot.Giver.Class, Claim: v.Outgoing.Ref.Name, Released: v.Giver.Volume.Released}
+	return verdict
+}
+
+// record has the snapshot survive its content, and then records it.
+func (v view) record() volumes.Verdict {
+	s := v.Snapshot.Taken
+	c, ref := s.Content, v.takenRef()
+	switch {
+	case !c.For.Names(ref) || c.For.UID != s.UID || c.Driver+"/"+c.Volume != v.Giver.Volume.Handle:
+		return blockedBy(&volumes.Problem{
+			Reason:  volumes.ReasonForeignSnapshot,
+			Message: fmt.Sprintf("VolumeSnapshotContent %s, to which VolumeSnapshot %s is bound, is not for it or not of volume %s, but of %s/%s: it may hold somebody else's data", c.Name, named(ref), v.Giver.Volume.Name, c.Driver, c.Volume),
+			Remedy:  fmt.Sprintf("look who made it (kubectl describe volumesnapshotcontent %s), and delete the VolumeSnapshot: kubectl delete volumesnapshot -n %s %s; another one is taken then", c.Name, ref.Namespace, ref.Name),
+		})
+	case c.Terminating:
+		return v.begin()
+	case !c.Retain || c.Note.By != v.Owner:
+		return v.onContent(volumes.RetainContent, c, true)
+	}
+	next := v.Attempt
+	next.Snapshot.Number, next.Snapshot.Driver, next.Snapshot.Handle, next.Snapshot.Content, next.Snapshot.Size = v.Attempt.Number, c.Driver, c.Handle, c.Name, *c.Size
+	next.Snapshot.Released, next.Snapshot.From = v.Giver.Volume.Released, volumes.Disk(v.Giver.Volume.Handle)
+	return volumes.Verdict{Attempt: &next}
+}
+
+// restore has the incoming volume made of the snapshot, and then points that at the ordinal's claim.
+func (v view) restore() volumes.Verdict {
+	if v.Sealed() {
+		return volumes.First(v.removePlaceholder, v.HandOver)
+	}
+	if v.Incoming.Parked() {
+		return v.again() // it was about to be taken over, and what it was sealed with does not count any more
+	}
+	return volumes.First(v.known, v.filled, v.seal)
+}
+
+// known has the snapshot known to the taker's cluster.
+func (v view) known() volumes.Verdict {
+	taken, c, ref, late := v.Attempt.Snapshot, v.Snapshot.Import.Content, v.importRef(), v.Attempt.Begun != v.Fence
+	switch {
+	case !c.Found && late:
+		return v.again()
+	case !c.Found:
+		verdict := v.on(volumes.CreateContent, ref, false)
+		verdict.Action.Copy.Snapshot = volumes.SnapshotAction{Driver: taken.Driver, Handle: taken.Handle}
+		return verdict
+	case !c.Ours:
+		return blockedBy(foreign("VolumeSnapshotContent", volumes.Ref{Name: ref.Name}))
+	case c.Terminating || !c.Retain || c.Source != taken.Handle || c.Driver != taken.Driver || !c.For.Names(ref):
+		return v.again()
+	}
+	return v.imported(late)
+}
+
+// imported has a VolumeSnapshot on the content of the taker's cluster, and waits until it is ready.
+func (v view) imported(late bool) volumes.Verdict {
+	c, s, ref := v.Snapshot.Import.Content, v.Snapshot.Import, v.importRef()
+	switch {
+	case !s.Found && (late || c.For.UID != ""):
+		return v.again() // what was bound once is never bound again
+	case !s.Found:
+		verdict := v.on(volumes.CreateImport, ref, false)
+		verdict.Action.Copy.Snapshot = volumes.SnapshotAction{Content: c.Name}
+		return verdict
+	case !s.Ours:
+		return blockedBy(foreign("VolumeSnapshot", ref))
+	case s.Terminating || c.For.UID != "" && c.For.UID != s.UID:
+		return v.again()
+	case !s.Ready || c.Handle != v.Attempt.Snapshot.Handle || c.For.UID != s.UID:
+		return volumes.Awaits("VolumeSnapshot %s, the imported one, is ready%s", named(ref), says(s.Trouble, c.Trouble))
+	}
+	return volumes.Verdict{}
+}
+
+// filled has the incoming claim get a volume that is made of the snapshot.
+func (v view) filled() volumes.Verdict {
+	in, at := v.Incoming, v.importRef().Name
+	switch {
+	case !in.Claim.Found && v.Attempt.Begun != v.Fence:
+		return v.again()
+	case !in.Claim.Found:
+		verdict := v.on(volumes.CreateIncoming, in.Ref, false)
+		a := &verdict.Action.Copy
+		a.Class, a.Size, a.Snapshot.Source = v.Taker.Volume.Class, max(v.Asked.Size, v.Asked.Needed, v.Attempt.Snapshot.Size), at
+		return verdict
+	case !in.Claim.Ours || in.Claim.Terminating:
+		return blockedBy(&volumes.Problem{
+			Reason:  volumes.ReasonForeignClaim,
+			Message: fmt.Sprintf("claim %s, for a volume that is made of a snapshot, was not made by this migration, or is being deleted", named(in.Ref)),
+			Remedy:  fmt.Sprintf("look what it holds, then remove it: kubectl delete pvc -n %s %s", in.Ref.Namespace, in.Ref.Name),
+		})
+	case v.Snapshot.Source != at:
+		return blockedBy(v.unrestored("claim %s does not name VolumeSnapshot %s as its data source: something has taken that off", named(in.Ref), at))
+	case !in.Bound() && v.Snapshot.WaitsForPod && !v.Placeholder.Found:
+		verdict := v.on(volumes.CreateMover, in.Ref, false)
+		verdict.Action.UID = in.Claim.UID
+		verdict.Action.Copy.Role, verdict.Action.Copy.Attempt, verdict.Action.Copy.Pod = volumes.RolePlaceholder, v.Attempt.Number, v.placeholder()
+		return verdict
+	case !in.Bound():
+		return volumes.Awaits("claim %s is bound to a volume that is made of VolumeSnapshot %s%s (what keeps the driver is among its events: kubectl describe pvc -n %s %s)",
+			named(in.Ref), at, says(v.Placeholder.Trouble), in.Ref.Namespace, in.Ref.Name)
+	}
+	return volumes.Verdict{}
+}
+
+// seal records which volume was made of the snapshot.
+func (v view) seal() volumes.Verdict {
+	in, taken := v.Incoming.Volume, v.Attempt.Snapshot
+	driver, _ := volumes.DriverOf(in.Handle)
+	if driver != taken.Driver || in.Handle == v.Giver.Volume.Handle {
+		return blockedBy(v.unrestored("volume %s of claim %s is of %q, and the snapshot is of CSI driver %s: who made it does not know of the snapshot, and has made an empty volume", in.Name, named(v.Incoming.Ref), driver, taken.Driver))
+	}
+	next := v.Attempt
+	next.Seal.Root, next.Seal.Released, next.Seal.Volume = "snapshot:"+volumes.Disk(taken.Driver+"/"+taken.Handle), taken.Released, in.Name
+	next.Seal.From, next.Seal.To = taken.From, volumes.Disk(in.Handle)
+	return volumes.Verdict{Attempt: &next}
+}
+
+func (v view) unrestored(format string, a ...any) *volumes.Problem {
+	return &volumes.Problem{
+		Reason: volumes.ReasonNotRestored, Message: fmt.Sprintf(format, a...),
+		Remedy: fmt.Sprintf("go back with spec.mode: Rollback, name a StorageClass of CSI driver %s for claim template %s, and look for webhooks that change claims", v.Attempt.Snapshot.Driver, v.Template),
+	}
+}
