@@ -50,6 +50,11 @@ func claimNames(claim string) (all []templateOfSet) {
 // once.
 func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, concurrency int) error {
 	r.expectations, r.told, r.memory = execute.NewExpectations(), newModerate(r.Events, r.clock()), map[types.NamespacedName]memory{}
+	asked, err := execute.AnsweredAtOnce(r.Client, mgr.GetConfig(), mgr.GetHTTPClient())
+	if err != nil {
+		return err
+	}
+	r.Client = asked
 	if err := mgr.GetFieldIndexer().IndexField(ctx, &corev1.Pod{}, execute.OwnerIndex, execute.OwnerOf); err != nil {
 		return fmt.Errorf("indexing pods by their controller: %w", err)
 	}

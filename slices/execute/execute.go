@@ -182,7 +182,7 @@ func costsNothing(pod *corev1.Pod) bool {
 }
 
 func (c *PodControl) evict(ctx context.Context, action decide.Action, pod *corev1.Pod) error {
-	return c.Client.SubResource("eviction").Create(ctx, pod.DeepCopy(), &policyv1.Eviction{
+	return c.Client.SubResource(eviction).Create(ctx, pod.DeepCopy(), &policyv1.Eviction{
 		ObjectMeta:    metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name},
 		DeleteOptions: &metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &action.UID}},
 	})
