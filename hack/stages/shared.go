@@ -16,6 +16,8 @@ import (
 type shared struct {
 	cmd   *exec.Cmd
 	lease io.Closer
+	// said is the end of what it complained of.
+	said *ending
 	// variable tells the tests of the clusters.
 	variable string
 }
@@ -61,7 +63,8 @@ func startClusters(ctx context.Context, number int) (*shared, error) {
 		args = append(args, "-hub")
 	}
 	cmd := exec.Command("go", args...) // not of ctx: it ends with its input
-	cmd.Stderr = os.Stderr
+	said := &ending{}
+	cmd.Stderr = io.MultiWriter(os.Stderr, said)
 	lease, err := cmd.StdinPipe()
 	if err != nil {
 		return nil, err
@@ -78,9 +81,9 @@ func startClusters(ctx context.Context, number int) (*shared, error) {
 	line, err := bufio.NewReader(output).ReadString('\n')
 	if err != nil {
 		_ = lease.Close()
-		return nil, fmt.Errorf("the kind clusters did not start: %w", cmd.Wait())
+		return nil, fmt.Errorf("the kind clusters did not start: %w: %s", cmd.Wait(), said)
 	}
-	return &shared{cmd: cmd, lease: lease, variable: strings.TrimSpace(line)}, nil
+	return &shared{cmd: cmd, lease: lease, said: said, variable: strings.TrimSpace(line)}, nil
 }
 
 // giveBack takes the clusters down.
@@ -88,8 +91,26 @@ func (r *run) giveBack() {
 	if r.shared == nil {
 		return
 	}
+	begin := time.Now()
 	_ = r.shared.lease.Close()
 	if err := r.shared.cmd.Wait(); err != nil {
-		r.rows = append(r.rows, row{Stage: "kind clusters, taken down", Failed: err.Error()})
+		failed := fmt.Sprintf("%v: %s", err, r.shared.said)
+		r.rows = append(r.rows, row{Stage: "kind clusters, taken down", Took: time.Since(begin), Failed: failed})
 	}
+}
+
+// ending keeps the last lines that are written to it.
+type ending struct{ text []byte }
+
+// Write never fails.
+func (e *ending) Write(text []byte) (int, error) {
+	const most = 600
+	e.text = append(e.text, text...)
+	e.text = e.text[max(0, len(e.text)-most):]
+	return len(text), nil
+}
+
+// String is one line, as a table wants it.
+func (e *ending) String() string {
+	return strings.Join(strings.FieldsFunc(string(e.text), func(r rune) bool { return r == '\n' || r == '\t' }), "; ")
 }
