@@ -126,6 +126,14 @@ func (s *session) connector(ctx context.Context) (transfer.Connector, func() err
 	if s.connect != "" {
 		return link.Dialer{Address: s.connect, Identity: identity, Peer: peer}, func() error { return nil }, nil
 	}
+	if s.relay != "" {
+		relayed, err := link.ListenForRelay(s.relay, identity, peer)
+		if err != nil {
+			return nil, nil, usage{fmt.Errorf("--relay: %w", err)}
+		}
+		s.log.Info("listening for a relay", "address", relayed.Address())
+		return relayed, relayed.Close, nil
+	}
 	listener, err := link.Listen(s.listen, identity, peer, func(err error) { s.log.Debug("turned away", "error", err) })
 	if err != nil {
 		return nil, nil, usage{fmt.Errorf("--listen: %w", err)}
@@ -147,7 +155,7 @@ func (s *session) send(ctx context.Context) error {
 	bandwidth, _ := rate(s.bandwidth) // checked before
 	reading, _ := rate(s.readRate)
 	sender := transfer.NewSender(transfer.SenderOptions{
-		Source: s.moved.source(), Sync: s.moved.sync, Device: s.device != "", Dials: s.connect != "",
+		Source: s.moved.source(), Sync: s.moved.sync, Device: s.device != "", Dials: s.listen == "",
 		Bandwidth: transfer.Limit(bandwidth), ReadRate: transfer.Limit(reading), Forget: s.forget,
 		Index: s.index, Patience: s.patience, Log: s.log, Now: time.Now,
 	})

@@ -33,6 +33,7 @@ type settings struct {
 
 	root, device          string
 	listen, connect       string
+	relay                 string
 	peer, peerFile        string
 	identity, index       string
 	termination, logLevel string
@@ -87,6 +88,7 @@ func (s *settings) define() {
 	f.StringVar(&s.identity, "identity", "", "a file for this mover's own key, which is made if it is not there; without it the key ends with the process")
 	f.DurationVar(&s.patience, "patience", 10*time.Minute, "for how long nothing may get further before it gives up")
 	if s.command == "send" {
+		f.StringVar(&s.relay, "relay", "", "the address to listen on for a relay, which carries each connection on to a receiver that listens, as localhost:8722; in place of --listen and --connect")
 		f.StringVar(&s.bandwidth, "bandwidth", "", "the most bytes a second that are sent, as 50Mi")
 		f.StringVar(&s.readRate, "read-rate", "", "the most bytes a second that are read while the application runs, as 100Mi")
 		f.BoolVar(&s.forget, "forget", false, "drop from the cache what was read: the application needs the room. Where --read-rate bounds nothing it is measured at the end how fast a proof would read")
@@ -158,10 +160,11 @@ func (s *settings) check() error {
 }
 
 func (s *settings) checkLink() error {
-	if (s.listen == "") == (s.connect == "") {
-		return errors.New("give --listen on the side that can be reached and --connect on the other, and not both")
+	ways := slices.DeleteFunc([]string{s.listen, s.connect, s.relay}, func(address string) bool { return address == "" })
+	if len(ways) != 1 {
+		return errors.New("give --listen on the side that can be reached and --connect on the other, and not both; where neither can be, --listen to the receiver, --relay to the sender, and a relay connects to both")
 	}
-	if address := s.listen + s.connect; !hasPort(address) {
+	if address := ways[0]; !hasPort(address) {
 		return fmt.Errorf("%q is no address: it is a host and a port, as receiver.example:8722, and to listen the port is enough, as :8722", address)
 	}
 	if (s.peer == "") == (s.peerFile == "") {

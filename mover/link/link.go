@@ -36,10 +36,19 @@ func (d Dialer) Connect(ctx context.Context) (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
+	secured, err := secure(ctx, raw, d.Identity.config(d.Peer))
+	if err != nil {
+		return nil, fmt.Errorf("handshake with %s: %w", d.Address, err)
+	}
+	return secured, nil
+}
+
+// secure shakes hands with a peer that listens at the other end of a connection, which is closed if that fails.
+func secure(ctx context.Context, raw net.Conn, config *tls.Config) (net.Conn, error) {
 	below := newGather(raw)
-	client := tls.Client(below, d.Identity.config(d.Peer))
+	client := tls.Client(below, config)
 	if err := client.HandshakeContext(ctx); err != nil {
-		return nil, errors.Join(fmt.Errorf("handshake with %s: %w", d.Address, err), raw.Close())
+		return nil, errors.Join(err, raw.Close())
 	}
 	return &conn{client, below}, nil
 }
