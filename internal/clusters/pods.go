@@ -27,7 +27,7 @@ import (
 const (
 	// MaxPodAnswer bounds what is read of the body of one answer.
 	MaxPodAnswer = 64 << 10
-	// maxTunnel bounds what comes back through one connection to a port, with what it is wrapped in.
+	// maxTunnel bounds what comes back through one connection to a port where answers are read, with what it is wrapped in.
 	maxTunnel = 1 << 20
 	// maxFault bounds what a kubelet says about such a connection.
 	maxFault = 4 << 10
@@ -168,6 +168,7 @@ func (c *Connection) ownAnswer(body []byte) error {
 // PodConn is a connection to a port of a pod.
 type PodConn struct {
 	net.Conn
+	data  httpstream.Stream
 	fault chan string
 }
 
@@ -181,10 +182,22 @@ func (c *PodConn) Fault(ctx context.Context) string {
 	}
 }
 
-// DialPod connects to a port of a pod through the API server of the cluster. The connection ends with the
-// context.
+// CloseWrite ends what is written to the port, and nothing of what comes from there.
+func (c *PodConn) CloseWrite() error { return c.data.Close() }
+
+// DialPod connects to a port of a pod through the API server of the cluster, for an answer: no more comes back than one
+// may have. The connection ends with the context.
 func (c *Connection) DialPod(ctx context.Context, pod client.ObjectKey, port int32) (*PodConn, error) {
-	way, err := c.upgrade(ctx, pod)
+	return c.dialPod(ctx, pod, port, func(from io.Reader) io.Reader { return io.LimitReader(from, maxTunnel) })
+}
+
+// RelayPod connects as DialPod does, for as many bytes as there are: who reads them keeps none.
+func (c *Connection) RelayPod(ctx context.Context, pod client.ObjectKey, port int32) (*PodConn, error) {
+	return c.dialPod(ctx, pod, port, func(from io.Reader) io.Reader { return from })
+}
+
+func (c *Connection) dialPod(ctx context.Context, pod client.ObjectKey, port int32, bound func(io.Reader) io.Reader) (*PodConn, error) {
+	way, err := c.upgrade(ctx, pod, bound)
 	if err != nil {
 		return nil, err
 	}
@@ -216,7 +229,7 @@ func (c *Connection) DialPod(ctx context.Context, pod client.ObjectKey, port int
 }
 
 // upgrade turns a request into a connection.
-func (c *Connection) upgrade(ctx context.Context, pod client.ObjectKey) (net.Conn, error) {
+func (c *Connection) upgrade(ctx context.Context, pod client.ObjectKey, bound func(io.Reader) io.Reader) (net.Conn, error) {
 	transport, err := c.core.upgrading()
 	if err != nil {
 		return nil, fmt.Errorf("cluster %s: %w", c.name, err)
@@ -238,7 +251,7 @@ func (c *Connection) upgrade(ctx context.Context, pod client.ObjectKey) (net.Con
 	}
 	way, both := resp.Body.(io.ReadWriteCloser)
 	if resp.StatusCode == http.StatusSwitchingProtocols && both {
-		return &pipe{Reader: io.LimitReader(way, maxTunnel), Writer: way, Closer: way}, nil
+		return &pipe{Reader: bound(way), Writer: way, Closer: way}, nil
 	}
 	defer resp.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(resp.Body, MaxStatus))
@@ -276,7 +289,7 @@ func forward(streams httpstream.Connection, port int32) (*PodConn, error) {
 		return nil, err
 	}
 	through := &pipe{Reader: data, Writer: data, Closer: streams, heard: make(chan struct{})}
-	conn := &PodConn{Conn: through, fault: make(chan string, 1)}
+	conn := &PodConn{Conn: through, data: data, fault: make(chan string, 1)}
 	go func() {
 		defer close(through.heard)
 		said, err := io.ReadAll(io.LimitReader(faults, maxFault))

@@ -195,6 +195,27 @@ func TestDialPod(t *testing.T) {
 	}
 }
 
+// TestRelayPod: where bytes are only passed on as many come as there are.
+func TestRelayPod(t *testing.T) {
+	t.Parallel()
+	const much = 4 << 20 // more than an answer may have
+	conn, err := podOf(t, func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(w, r.Body)
+	}).Connect(t).RelayPod(t.Context(), web2, 8080)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	go func() {
+		fmt.Fprintf(conn, "POST / HTTP/1.0\r\nContent-Length: %d\r\n\r\n", much)
+		_, _ = conn.Write(make([]byte, much))
+	}()
+	got, err := io.ReadAll(conn)
+	if err != nil || len(got) < much {
+		t.Errorf("%d bytes of %d, %v", len(got), much, err)
+	}
+}
+
 // TestDialPodRefused: what the API server says is an error, and what the kubelet says can be read.
 func TestDialPodRefused(t *testing.T) {
 	t.Parallel()
