@@ -172,7 +172,7 @@ func TestMoverRights(t *testing.T) {
 			"pods: get",
 		},
 		"sliceshift-mover-jobs": {"jobs.batch: create,get,patch"},
-		"sliceshift-mover-pods": {"pods: create,delete,get,patch"},
+		"sliceshift-mover-pods": {"pods/portforward: create", "pods: create,delete,get,patch"},
 		"sliceshift-mover-snapshots": {
 			"pods: create,delete,get",
 			"volumesnapshots.snapshot.storage.k8s.io: create,delete,get",

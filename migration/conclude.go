@@ -259,6 +259,8 @@ func (e *Engine) earlyOf(ctx context.Context, m *api.Migration, ordinal int32) (
 	for step.Do == pass.Read {
 		snapshot := e.observer.Snapshot(ctx, observe.AsHandoff(m, ordinal), step.Reads)
 		snapshot.Record, snapshot.Early = observe.RecordOf(m), &ordinal
+		e.hampered(&snapshot)
+		e.relay(snapshot)
 		step = e.state.Next(step, snapshot)
 	}
 	switch step.Do {

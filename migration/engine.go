@@ -24,6 +24,7 @@ import (
 	"github.com/sliceshift/sliceshift/migration/pass"
 	"github.com/sliceshift/sliceshift/migration/plan"
 	"github.com/sliceshift/sliceshift/migration/preflight"
+	"github.com/sliceshift/sliceshift/migration/relay"
 	"github.com/sliceshift/sliceshift/migration/scope"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/volumes"
@@ -65,6 +66,8 @@ type Engine struct {
 	// askers make who asks a health gate, and gates ask what is to be known.
 	askers askers
 	gates  *inquiries
+	// relays connect movers that do not reach each other.
+	relays *relay.Set
 	// traffic is what handoffs share; nil: nothing is bounded.
 	traffic Traffic
 	// earlyDue is when the copies of ordinals whose turn is to come are looked at again.
@@ -136,14 +139,16 @@ func NewEngine(m *api.Migration, options Options) *Engine {
 		})
 	}
 	e.gates = newInquiries(options.Clock, e.askers, options.Notify)
+	e.relays = relay.NewSet(e.dialMover)
 	e.inspector = &preflight.Inspector{Pair: sides, Clock: options.Clock, Policy: options.Policy, Connections: e.connections, Gate: e.wrongGate}
 	e.observer = &observe.Observer{Pair: sides, Clock: options.Clock, Policy: options.Policy, Identify: e.identifyAgain, KeepsSlice: e.inspector.KeepsSlice}
 	return e
 }
 
-// Close stops watching, and asks no gate any more.
+// Close stops watching, asks no gate any more, and connects no movers.
 func (e *Engine) Close() {
 	e.gates.close()
+	e.relays.Close()
 	for _, leave := range e.leave {
 		leave()
 	}
@@ -195,6 +200,8 @@ func (e *Engine) Pass(ctx context.Context, m *api.Migration) (Outcome, error) {
 		snapshot := e.observer.Snapshot(ctx, m, step.Reads)
 		snapshot.Preflight, snapshot.Queued, snapshot.Gates = findings, e.queued, e.gates.known(m.Spec.Gates)
 		snapshot.Load = e.load()
+		e.hampered(&snapshot)
+		e.relay(snapshot)
 		step = e.state.Next(step, snapshot)
 	}
 	e.observer.EndPass()

@@ -37,6 +37,8 @@ type Copying struct {
 	Down bool
 	// Entrance is where the sender reaches the receiver.
 	Entrance Entrance
+	// RelayTrouble is why a relay does not get through to one of both movers; empty: it does, or there is none.
+	RelayTrouble string
 	// Placeholder is for method Snapshot, and so is Snapshot.
 	Placeholder Mover
 	Snapshot    Snapshotting
@@ -56,6 +58,8 @@ type CopyAsked struct {
 	Size, Needed int64
 	// Address is where the receiver is reached from the giver's side; empty: as its Service says.
 	Address string
+	// Transport is how the bytes get from one mover to the other; empty is Auto.
+	Transport api.CopyTransport
 	// Warm says whether passes are made while the ordinal runs; empty is Auto.
 	Warm api.CopyWarmMode
 	// Budget is for how long the ordinal may be down by what is projected; 0 is DefaultDowntimeBudget.
@@ -128,6 +132,8 @@ type Mover struct {
 	// Attempt and Pass are what it was made for, and Warm says whether that is a pass while the ordinal runs.
 	Attempt, Pass int32
 	Warm          bool
+	// Relayed: it listens for a relay, and is reached by nobody else.
+	Relayed bool
 	// Node is where it runs; empty: nowhere yet. Made is when it was made.
 	Node string
 	Made time.Time
@@ -214,6 +220,8 @@ type CopyAction struct {
 	Pod           string
 	Warm          bool
 	Node          string
+	// Relayed has a mover made that listens for a relay.
+	Relayed bool
 	// Peer is for TellMover, Address for CreateMover of a sender: where it reaches the receiver.
 	Peer, Address string
 	// Content has files compared that look alike: a pass before this one has found both sides different.

@@ -56,8 +56,8 @@ type Limited interface {
 
 // ClaimWarner is a method that a person should know something of before it is used for a claim.
 type ClaimWarner interface {
-	// WarnOf says what; nil: nothing.
-	WarnOf(pair Pair) *Problem
+	// WarnOf says what.
+	WarnOf(pair Pair) []Problem
 }
 
 // Warner is a method that a person should know something of before it is used.

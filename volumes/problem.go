@@ -49,6 +49,7 @@ const (
 	ReasonCopyMayNotFit    = "CopyMayNotFitBudget"
 	ReasonCopyAwaitsWord   = "CopyAwaitsWord"
 	ReasonCopyNotSealed    = "CopyNotSealed"
+	ReasonCopyRelayed      = "CopyRelayed"
 	// Of method Snapshot.
 	ReasonSnapshotUnsupported  = "SnapshotUnsupported"
 	ReasonSnapshotsNotServed   = "SnapshotsNotServed"

@@ -33,20 +33,25 @@ func Volumes(s plan.Snapshot) []plan.Finding {
 func methodWarnings(s plan.Snapshot) []plan.Finding {
 	var findings []plan.Finding
 	for _, v := range s.Volumes {
-		object, problem := "claim template "+v.Template, warningOf(s, v)
-		if problem == nil || slices.ContainsFunc(findings, func(f plan.Finding) bool { return f.Object == object }) {
+		object := "claim template " + v.Template
+		if slices.ContainsFunc(findings, func(f plan.Finding) bool { return f.Object == object }) {
 			continue
 		}
-		findings = append(findings, plan.Finding{Reason: problem.Reason, Object: object, Message: problem.Message, Remedy: problem.Remedy, Warning: true})
+		for _, problem := range warningsOf(s, v) {
+			findings = append(findings, plan.Finding{Reason: problem.Reason, Object: object, Message: problem.Message, Remedy: problem.Remedy, Warning: true})
+		}
 	}
 	return findings
 }
 
-// warningOf is what a person should know of a method, or of it for a claim; nil: nothing.
-func warningOf(s plan.Snapshot, v plan.OrdinalVolume) *volumes.Problem {
+// warningsOf are what a person should know of a method, or of it for a claim.
+func warningsOf(s plan.Snapshot, v plan.OrdinalVolume) []volumes.Problem {
 	switch method := v.Way().(type) {
 	case volumes.Warner:
-		return method.Warn(v.Template)
+		if problem := method.Warn(v.Template); problem != nil {
+			return []volumes.Problem{*problem}
+		}
+		return nil
 	case volumes.ClaimWarner:
 		return method.WarnOf(volumes.Pair{Owner: s.UID, Giver: v.Source, Taker: v.Destination, Template: v.Template, Copy: v.Copy})
 	default:

@@ -183,7 +183,7 @@ func copyingOf(m *api.Migration, source, destination *observed, v plan.OrdinalVo
 		return nil
 	}
 	asked := askedOf(m, v.Template).Copy
-	seen := &volumes.Copying{Asked: volumes.CopyAsked{Image: asked.Image, Address: asked.Address, Warm: asked.Warm, Cutover: asked.Cutover, Prefetch: asked.Prefetch}}
+	seen := &volumes.Copying{Asked: volumes.CopyAsked{Image: asked.Image, Address: asked.Address, Transport: asked.Transport, Warm: asked.Warm, Cutover: asked.Cutover, Prefetch: asked.Prefetch}}
 	if asked.DowntimeBudget != nil {
 		seen.Asked.Budget = asked.DowntimeBudget.Duration
 	}
@@ -272,7 +272,7 @@ func moverOf(pod *corev1.Pod, owner types.UID) volumes.Mover {
 	seen := manifest.Observe(pod)
 	m := volumes.Mover{
 		Found: seen.Found, Foreign: seen.Found && seen.Owner != owner, Terminating: seen.Terminating, UID: seen.UID, ResourceVersion: seen.ResourceVersion,
-		Attempt: seen.Attempt, Pass: seen.Pass, Warm: seen.Warm, Node: seen.Node, Made: seen.Made, Fence: seen.Fence, Key: seen.Key, Peer: seen.Peer, Ended: seen.Ended, Trouble: seen.Trouble, Broken: seen.Broken,
+		Attempt: seen.Attempt, Pass: seen.Pass, Warm: seen.Warm, Relayed: seen.Relayed, Node: seen.Node, Made: seen.Made, Fence: seen.Fence, Key: seen.Key, Peer: seen.Peer, Ended: seen.Ended, Trouble: seen.Trouble, Broken: seen.Broken,
 	}
 	if seen.Ended {
 		m.EndedAt = endOf(pod)

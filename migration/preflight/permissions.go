@@ -77,6 +77,23 @@ func podRights(m *api.Migration) []Rule {
 	return []Rule{{Resource: "pods", Verbs: "create patch delete"}}
 }
 
+// relayRights are what a relay needs besides, on both sides.
+func relayRights(m *api.Migration) []Rule {
+	relays := func(v api.VolumeSpec) bool {
+		return v.Method == api.MethodCopy && v.Copy.Transport == api.TransportRelay
+	}
+	if !slices.ContainsFunc(m.Spec.Volumes, relays) {
+		return nil
+	}
+	return []Rule{{Resource: "pods/portforward", Verbs: "create"}}
+}
+
+// remedyRelayRights mends a right that is missing for a relay. Who has bound the ClusterRole of an older version lacks it.
+func remedyRelayRights(namespace string) string {
+	return fmt.Sprintf("bind the ClusterRole sliceshift-mover-pods of this version to the identity that is used there, in namespace %[1]s; or give it that right alone: kubectl create role sliceshift-relay -n %[1]s --verb=create --resource=pods/portforward, then kubectl create rolebinding with it; "+
+		"or set copy.transport to Direct, with copy.serviceType", namespace)
+}
+
 // moves says whether a claim template moves by a method.
 func moves(m *api.Migration, method api.VolumeMethod) bool {
 	return slices.ContainsFunc(m.Spec.Volumes, func(v api.VolumeSpec) bool { return v.Method == method })
@@ -151,7 +168,7 @@ func (e *Inspector) MissingPermissions(ctx context.Context, m *api.Migration) ([
 		for _, each := range []struct {
 			rules  []Rule
 			remedy string
-		}{{rights(m, p), plan.RemedyRights}, {copyRights(m, p), plan.RemedyDependencyRights}, {podRights(m), plan.RemedyMoverRights}, {snapshotRights(m), plan.RemedySnapshotRights}} {
+		}{{rights(m, p), plan.RemedyRights}, {copyRights(m, p), plan.RemedyDependencyRights}, {podRights(m), plan.RemedyMoverRights}, {relayRights(m), remedyRelayRights(p.Namespace)}, {snapshotRights(m), plan.RemedySnapshotRights}} {
 			if len(each.rules) == 0 {
 				continue
 			}

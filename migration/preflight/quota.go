@@ -279,7 +279,7 @@ func (d demand) fillingClaim(t filledTemplate, role volumes.Role) {
 	switch {
 	case t.asked.Method == api.MethodSnapshot:
 		d.add(countedSnapshots, *apiresource.NewQuantity(1, apiresource.DecimalSI))
-	case role == volumes.RoleReceiver:
+	case role == volumes.RoleReceiver && t.asked.Copy.Transport != api.TransportRelay:
 		d.service(t.asked.Copy.ServiceType)
 	}
 }

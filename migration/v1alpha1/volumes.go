@@ -80,6 +80,7 @@ type SnapshotSpec struct {
 // CopySpec is how the bytes of a claim are copied: by two pods, one that reads at the side that the ordinal
 // leaves, and one that writes at the other side.
 //
+// +kubebuilder:validation:XValidation:rule="!has(self.transport) || self.transport != 'Relay' || !has(self.serviceType) && !has(self.address)",message="transport Relay reaches both pods through their API servers, and needs neither serviceType nor address"
 // +kubebuilder:validation:XValidation:rule="!has(self.cutover) || self.cutover != 'At' || has(self.cutoverAt)",message="cutover At needs cutoverAt, the time"
 type CopySpec struct {
 	// image has the program /mover: the manager's image, of the version that makes the move. Nodes of both
@@ -90,6 +91,10 @@ type CopySpec struct {
 	// size of the new volumes. Default: as much as the claim has. It cannot be less.
 	// +optional
 	Size *resource.Quantity `json:"size,omitempty"`
+	// transport is how the bytes get from the reading pod to the writing one. Default: Auto. Where it is changed while they
+	// copy both pods are made anew, and go on with what is there.
+	// +optional
+	Transport CopyTransport `json:"transport,omitempty"`
 	// serviceType is that of the Service by which the reading pod reaches the writing one. Default: ClusterIP,
 	// which is for sides in one cluster, or whose clusters have one network.
 	// +optional
@@ -144,6 +149,24 @@ type CopySpec struct {
 	// +kubebuilder:validation:Maximum=8
 	Prefetch int32 `json:"prefetch,omitempty"`
 }
+
+// CopyTransport is how the bytes of a copy get from one pod to the other. They are encrypted between the two pods in
+// any case.
+//
+// +kubebuilder:validation:Enum=Auto;Direct;Relay
+type CopyTransport string
+
+// The transports.
+const (
+	// TransportAuto is Direct with a manager. "migrate run" makes it Relay for sides in two clusters where neither
+	// serviceType nor address says how one reaches the other, and says so.
+	TransportAuto CopyTransport = "Auto"
+	// TransportDirect has the reading pod connect to the writing one: by its Service, or at address.
+	TransportDirect CopyTransport = "Direct"
+	// TransportRelay has the process that moves (the manager, or "migrate run") forward a port of both pods, and pass on
+	// what comes, through both API servers. It is slow, and works where neither side reaches the other.
+	TransportRelay CopyTransport = "Relay"
+)
 
 // CopyCutover says when an ordinal that was copied while it ran is stopped.
 //

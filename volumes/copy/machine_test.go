@@ -111,6 +111,7 @@ func (w *world) actions() map[string]func(*rapid.T) {
 		"its pod moves, or is unwell": func(t *rapid.T) {
 			w.node, w.unready = rapid.IntRange(0, 1).Draw(t, "node"), rapid.IntRange(0, 3).Draw(t, "unready") == 0
 		},
+		"the transport changes": func(t *rapid.T) { w.relayed = rapid.IntRange(0, 3).Draw(t, "relayed") == 0 },
 		"it rests": func(t *rapid.T) {
 			if action := (Copy{}).Withdraw(w.Pair()).Action; action != nil {
 				w.Arrive(t, w.Write(*action))

@@ -48,10 +48,10 @@ func (v view) pass() int32 {
 	return v.c.Attempt.Passes + 1
 }
 
-// due says whether a mover was made for the pass that is due. One of a warm pass is never taken for one of the
+// due says whether a mover was made for the pass that is due, to be reached as is asked for. One of a warm pass is never taken for one of the
 // last: the ordinal has written since.
 func (v view) due(m volumes.Mover) bool {
-	return m.Attempt == v.c.Attempt.Number && m.Pass == v.pass() && m.Warm == v.warming
+	return m.Attempt == v.c.Attempt.Number && m.Pass == v.pass() && m.Warm == v.warming && m.Relayed == v.relays()
 }
 
 // current says whether a mover is of the pass that is due, and written by no older process.
@@ -69,7 +69,8 @@ func (v view) need(role volumes.Role) volumes.Verdict {
 		verdict := v.onMover(volumes.CreateMover, role)
 		action := &verdict.Action.Copy
 		action.Pass, action.Warm, action.Content = v.pass(), v.warming, !v.warming && v.c.Attempt.Passes > 0
-		if role != volumes.RoleReceiver {
+		action.Relayed = v.relays()
+		if role != volumes.RoleReceiver && !action.Relayed {
 			action.Address = cmp.Or(v.c.Asked.Address, v.c.Entrance.Address)
 		}
 		if role == volumes.RoleWarm && !v.based() {

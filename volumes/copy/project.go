@@ -50,10 +50,10 @@ func (v view) project() projection {
 	p := projection{bytes: done.Bytes, rate: readRate(done), measured: done.ReadRate > 0, proof: lasts(float64(done.Bytes), readRate(done))}
 	if done.Passes == 1 {
 		// Nobody knows how much it writes: at most, it took as long to write as it takes to copy.
-		p.delta = min(since, lasts(float64(done.Bytes), cmp.Or(done.Rate, assumed)))
+		p.delta = min(since, lasts(float64(done.Bytes), cmp.Or(done.Rate, v.assumedRate())))
 		return p
 	}
-	p.delta = lasts(float64(done.Changes)*since.Seconds(), cmp.Or(done.Rate, assumed))
+	p.delta = lasts(float64(done.Changes)*since.Seconds(), cmp.Or(done.Rate, v.assumedRate()))
 	return p
 }
 

@@ -163,7 +163,10 @@ func TestDoubt(t *testing.T) {
 		pair.Copy = &seen
 		seen.Asked.Needed = 100 * gib
 		change(&pair, &seen)
-		return Copy{}.WarnOf(pair)
+		if found := (Copy{}).WarnOf(pair); len(found) > 0 {
+			return &found[0]
+		}
+		return nil
 	}
 	got := of(func(*volumes.Pair, *volumes.Copying) {})
 	if got == nil || got.Reason != volumes.ReasonCopyMayNotFit {

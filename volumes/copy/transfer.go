@@ -133,9 +133,9 @@ func (v view) filled() volumes.Verdict {
 	return volumes.Verdict{}
 }
 
-// entrance makes the Service by which the sender reaches the receiver.
+// entrance makes the Service by which the sender reaches the receiver. A relay needs none.
 func (v view) entrance() volumes.Verdict {
-	if v.c.Entrance.Found {
+	if v.c.Entrance.Found || v.relays() {
 		return volumes.Verdict{}
 	}
 	in := v.c.Incoming
@@ -146,7 +146,7 @@ func (v view) entrance() volumes.Verdict {
 
 // reached waits for the Service's address. One of type NodePort has it only when the receiver has a node.
 func (v view) reached() volumes.Verdict {
-	if in := v.c.Incoming; v.c.Asked.Address == "" && v.c.Entrance.Address == "" {
+	if in := v.c.Incoming; v.c.Asked.Address == "" && v.c.Entrance.Address == "" && !v.relays() {
 		return v.waits("Service %s/%s has an address", in.Ref.Namespace, in.Ref.Name)
 	}
 	return volumes.Verdict{}
@@ -167,7 +167,7 @@ func (v view) lastPass() volumes.Verdict {
 		v.incoming, v.entrance,
 		func() volumes.Verdict { return v.meet(volumes.RoleSender) },
 		func() volumes.Verdict {
-			return v.waits("pass %d of pod %s to pod %s has ended%s", v.pass(), v.pod(volumes.RoleSender), v.pod(volumes.RoleReceiver), v.tornBefore())
+			return v.waits("pass %d of pod %s to pod %s has ended%s%s", v.pass(), v.pod(volumes.RoleSender), v.pod(volumes.RoleReceiver), v.tornBefore(), v.hampered())
 		},
 	)
 }

@@ -109,17 +109,28 @@ func (v view) cold(why string) volumes.Verdict {
 }
 
 // WarnOf says that a claim cannot be copied while its ordinal runs, or that its ordinal may be down for longer than it
-// may.
-func (Copy) WarnOf(pair volumes.Pair) *volumes.Problem {
+// may; and that its bytes take the slow way.
+func (Copy) WarnOf(pair volumes.Pair) []volumes.Problem {
 	v := viewOf(pair)
+	var found []volumes.Problem
+	for _, problem := range []*volumes.Problem{cmp.Or(v.once(), v.doubt()), v.slow()} {
+		if problem != nil {
+			found = append(found, *problem)
+		}
+	}
+	return found
+}
+
+// once says that a claim cannot be copied while its ordinal runs.
+func (v view) once() *volumes.Problem {
 	if !v.oncePod() {
-		return v.doubt()
+		return nil
 	}
 	return &volumes.Problem{
 		Reason: volumes.ReasonCopyCold,
 		Message: fmt.Sprintf("claim %s/%s of claim template %s has access mode ReadWriteOncePod: no second pod can copy it while its ordinal runs. Where no snapshot can be taken of it and go again, each ordinal is down for its whole copy",
-			pair.Giver.Ref.Namespace, pair.Giver.Ref.Name, pair.Template),
-		Remedy: fmt.Sprintf("say that snapshots are to be read, which stops nothing where they cannot: --volume %[1]s=copy,...,warm=snapshot; or reckon with the downtime, and say so: warm=none (copy.warm: Snapshot, or None, for claim template %[1]s in spec.volumes)", pair.Template),
+			v.Giver.Ref.Namespace, v.Giver.Ref.Name, v.Template),
+		Remedy: fmt.Sprintf("say that snapshots are to be read, which stops nothing where they cannot: --volume %[1]s=copy,...,warm=snapshot; or reckon with the downtime, and say so: warm=none (copy.warm: Snapshot, or None, for claim template %[1]s in spec.volumes)", v.Template),
 	}
 }
 
@@ -184,7 +195,7 @@ func (v view) onePass() volumes.Verdict {
 			return v.meet(volumes.RoleWarm)
 		},
 		func() volumes.Verdict {
-			return v.waits("warm pass %d of pod %s to pod %s has ended; the ordinal runs%s", v.pass(), v.pod(volumes.RoleWarm), v.pod(volumes.RoleReceiver), v.tornBefore())
+			return v.waits("warm pass %d of pod %s to pod %s has ended; the ordinal runs%s%s", v.pass(), v.pod(volumes.RoleWarm), v.pod(volumes.RoleReceiver), v.tornBefore(), v.hampered())
 		},
 	)
 }

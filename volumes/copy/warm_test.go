@@ -107,11 +107,11 @@ func TestWhereNothingIsWarm(t *testing.T) {
 // is stopped.
 func TestOncePod(t *testing.T) {
 	pair := newWorld().Pair()
-	if got := (Copy{}).WarnOf(pair); got != nil {
+	if got := (Copy{}).WarnOf(pair); len(got) != 0 {
 		t.Errorf("as it is: %+v", got)
 	}
 	pair.Giver.Claim.OncePod = true
-	if got := (Copy{}).WarnOf(pair); got == nil || got.Reason != volumes.ReasonCopyCold || !strings.Contains(got.Message, "east/data-web-0") {
+	if got := (Copy{}).WarnOf(pair); len(got) != 1 || got[0].Reason != volumes.ReasonCopyCold || !strings.Contains(got[0].Message, "east/data-web-0") {
 		t.Errorf("one pod at once: %+v", got)
 	}
 	pair.Copy.Attempt.Number = 1
@@ -124,7 +124,7 @@ func TestOncePod(t *testing.T) {
 		t.Errorf("recorded: %+v", got)
 	}
 	pair.Copy.Asked.Warm = api.CopyWarmNone
-	if got := (Copy{}).WarnOf(pair); got != nil {
+	if got := (Copy{}).WarnOf(pair); len(got) != 0 {
 		t.Errorf("a person has said so: %+v", got)
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/volumes"
 	"github.com/sliceshift/sliceshift/volumes/internal/volumestest"
 )
@@ -36,6 +37,8 @@ type world struct {
 	node    int
 	// early: it is not the ordinal's turn yet.
 	early bool
+	// relayed: neither mover reaches the other.
+	relayed bool
 	// limit is for how long the ordinal may be copied while it is down, which it is since stopped; 0: for as long as it takes.
 	limit   time.Duration
 	stopped time.Time
@@ -57,6 +60,9 @@ func (w *world) Pair() volumes.Pair {
 	pair := w.World.Pair()
 	seen := pair.Copy
 	seen.Asked, seen.Early = volumes.CopyAsked{Image: "mover", Limit: w.limit}, w.early
+	if w.relayed {
+		seen.Asked.Transport = api.TransportRelay
+	}
 	if pair.Giver.Claim.OncePod = w.alone; w.alone {
 		seen.Snapshot.Giver = volumes.SnapshotSide{Cluster: "here", Asked: true, Served: true, Class: "class"}
 	}
@@ -159,7 +165,7 @@ func (w *world) writeMover(write volumestest.Late) {
 	if a.Verb == volumes.CreateMover {
 		if m == nil {
 			w.movers[a.Copy.Pod] = &pod{role: a.Copy.Role, side: write.Side, claim: a.Ref.Name, Mover: volumes.Mover{
-				Found: true, UID: types.UID("pod" + w.Next()), ResourceVersion: w.Next(), Attempt: a.Copy.Attempt, Pass: a.Copy.Pass, Warm: a.Copy.Warm, Node: a.Copy.Node, Made: w.Now, Fence: a.Fence,
+				Found: true, UID: types.UID("pod" + w.Next()), ResourceVersion: w.Next(), Attempt: a.Copy.Attempt, Pass: a.Copy.Pass, Warm: a.Copy.Warm, Relayed: a.Copy.Relayed, Node: a.Copy.Node, Made: w.Now, Fence: a.Fence,
 			}}
 		}
 		return

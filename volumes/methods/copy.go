@@ -198,7 +198,7 @@ func (w writer) entrance(ctx context.Context) (client.Object, error) {
 func (w writer) spec() manifest.Spec {
 	spec := manifest.Spec{
 		Namespace: w.action.Ref.Namespace, Name: w.action.Copy.Pod, Owner: w.Owner, Fence: w.action.Fence, Claim: w.action.Ref.Name,
-		Attempt: w.action.Copy.Attempt, Pass: w.action.Copy.Pass, Content: w.action.Copy.Content, Connect: w.action.Copy.Address,
+		Attempt: w.action.Copy.Attempt, Pass: w.action.Copy.Pass, Content: w.action.Copy.Content, Connect: w.action.Copy.Address, Relayed: w.action.Copy.Relayed,
 		Warm: w.action.Copy.Warm, Node: w.action.Copy.Node, Image: w.Copy.Image, Resources: w.Copy.Resources,
 	}
 	if spec.Warm {
@@ -253,6 +253,7 @@ func Rehearsal(c volumes.Carrier, claim volumes.Ref, role volumes.Role, template
 	w := writer{Carrier: c}
 	w.action.Ref, w.action.Copy.Role, w.action.Copy.Attempt, w.action.Copy.Pass = claim, role, 1, 1
 	w.action.Copy.Pod, w.action.Copy.Address = copy.PodName(role, claim, c.Owner, 1), "receiver:8722"
+	w.action.Copy.Relayed = c.Copy.Transport == api.TransportRelay
 	return w.pod(template, nil)
 }
 
@@ -265,6 +266,9 @@ func RehearsalBeside(c volumes.Carrier, claim volumes.Ref, role volumes.Role, or
 		return []client.Object{w.outgoingOf(original)}
 	}
 	w.action.Ref = volumes.IncomingRef(claim, c.Owner, 1)
+	if c.Copy.Transport == api.TransportRelay {
+		return []client.Object{w.incomingOf(original)}
+	}
 	return []client.Object{w.incomingOf(original), manifest.ServiceFor(w.spec(), c.Copy.ServiceType)}
 }
 

@@ -27,9 +27,11 @@ type Mover struct {
 	Fence         string
 	Attempt, Pass int32
 	// Warm: it was made for a pass while the application runs. Made is when.
-	Warm  bool
-	Made  time.Time
-	Claim string
+	Warm bool
+	Made time.Time
+	// Relayed: it listens for a relay.
+	Relayed bool
+	Claim   string
 	// Node is where it runs, and IP its own address; empty: not yet.
 	Node, IP string
 	// Key is the fingerprint of the key that it has made; empty: it has not said so yet.
@@ -60,7 +62,8 @@ func Observe(pod *corev1.Pod) Mover {
 		Found: true, Terminating: pod.DeletionTimestamp != nil, UID: pod.UID, ResourceVersion: pod.ResourceVersion,
 		Role: Role(pod.Labels[RoleLabelKey]), Owner: types.UID(pod.Annotations[api.OwnerAnnotationKey]), Fence: pod.Annotations[api.FenceAnnotationKey],
 		Attempt: number(pod.Annotations[AttemptAnnotationKey]), Pass: number(pod.Annotations[PassAnnotationKey]),
-		Warm: pod.Annotations[WarmAnnotationKey] != "", Made: pod.CreationTimestamp.Time,
+		Relayed: pod.Annotations[TransportAnnotationKey] == string(api.TransportRelay),
+		Warm:    pod.Annotations[WarmAnnotationKey] != "", Made: pod.CreationTimestamp.Time,
 		Claim: claimOf(pod), Node: pod.Spec.NodeName, IP: pod.Status.PodIP, Peer: pod.Annotations[PeerAnnotationKey],
 		Ended: pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed,
 	}

@@ -3,12 +3,15 @@ package manifest
 import (
 	"fmt"
 	"maps"
+	"net"
 	"strconv"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
 // What a mover takes: its heap stays below 88 MiB; what it has written and the disk has not yet taken counts
@@ -31,7 +34,11 @@ func DefaultResources() corev1.ResourceRequirements {
 
 // Receiver is the pod that makes its claim equal to what a sender reads, and compares.
 func Receiver(s Spec) *corev1.Pod {
-	args := []string{"receive", "--listen=:" + strconv.Itoa(Port)}
+	listen := ""
+	if s.Relayed {
+		listen = loopback
+	}
+	args := []string{"receive", "--listen=" + net.JoinHostPort(listen, strconv.Itoa(Port))}
 	args = append(args, "--pass="+passName(s.Warm))
 	if s.Verify != "" {
 		args = append(args, "--verify="+s.Verify)
@@ -41,6 +48,9 @@ func Receiver(s Spec) *corev1.Pod {
 	}
 	pod := s.pod(RoleReceiver, args)
 	pod.Labels[IncomingLabelKey] = s.Claim
+	if s.Relayed {
+		return pod
+	}
 	pod.Spec.Containers[0].Ports = []corev1.ContainerPort{{Name: "mover", ContainerPort: Port, Protocol: corev1.ProtocolTCP}}
 	return pod
 }
@@ -48,7 +58,11 @@ func Receiver(s Spec) *corev1.Pod {
 // Sender is the pod that reads its claim for a receiver. It mounts it as read-only: the kubelet then neither
 // relabels the files nor changes their owners under the application.
 func Sender(s Spec) *corev1.Pod {
-	args := []string{"send", "--connect=" + s.Connect}
+	way := "--connect=" + s.Connect
+	if s.Relayed {
+		way = "--relay=" + net.JoinHostPort(loopback, strconv.Itoa(Port))
+	}
+	args := []string{"send", way}
 	if s.Bandwidth != "" {
 		args = append(args, "--bandwidth="+s.Bandwidth)
 	}
@@ -78,6 +92,9 @@ func (s Spec) pod(role Role, args []string) *corev1.Pod {
 	annotations[PassAnnotationKey] = strconv.Itoa(int(s.Pass))
 	if s.Warm {
 		annotations[WarmAnnotationKey] = "true"
+	}
+	if s.Relayed {
+		annotations[TransportAnnotationKey] = string(api.TransportRelay)
 	}
 	maps.Copy(labels, outOfMeshLabels())
 	maps.Copy(annotations, outOfMeshAnnotations())

@@ -55,6 +55,8 @@ func TestPods(t *testing.T) {
 		"sender-last.yaml":    Sender(changed(spec(), func(s *Spec) { s.Connect, s.Node = "10.0.0.9:8722", "node-3" })),
 		"sender-warm.yaml":    Sender(changed(full(), func(s *Spec) { s.Warm, s.Node, s.Claim = true, "node-3", "data-web-0" })),
 		"sender-block.yaml":   Sender(changed(spec(), func(s *Spec) { s.Mode, s.Connect = corev1.PersistentVolumeBlock, "10.0.0.9:8722" })),
+		"receiver-relay.yaml": Receiver(changed(spec(), func(s *Spec) { s.Relayed = true })),
+		"sender-relay.yaml":   Sender(changed(spec(), func(s *Spec) { s.Relayed = true })),
 		"placeholder.yaml":    Placeholder(full()),
 		"service.yaml":        ServiceFor(spec(), corev1.ServiceTypeLoadBalancer),
 	} {

@@ -35,6 +35,8 @@ const (
 	PassAnnotationKey    = "migration.sliceshift.io/pass"
 	// WarmAnnotationKey is on the movers of a pass that is made while the application runs.
 	WarmAnnotationKey = "migration.sliceshift.io/warm"
+	// TransportAnnotationKey is on the movers that listen for a relay: api.TransportRelay.
+	TransportAnnotationKey = "migration.sliceshift.io/transport"
 	// PeerAnnotationKey is the fingerprint of the other mover's key. Without it a mover waits.
 	PeerAnnotationKey = "migration.sliceshift.io/peer"
 	// NeverCondition is a readiness gate that nobody opens: no budget counts a mover as healthy.
@@ -51,8 +53,11 @@ const (
 	RoleLast     Role = "last"
 )
 
-// Port is where a receiver listens.
+// Port is where a receiver listens, and a sender that waits for a relay.
 const Port = 8722
+
+// loopback is where movers listen for a relay: a forwarded port arrives there, and nothing that has another way does.
+const loopback = "127.0.0.1"
 
 const (
 	// KeyContainer is the container of a mover's pod that makes its key, and ends before the other one begins.
@@ -88,6 +93,8 @@ type Spec struct {
 
 	// Connect is the address of the receiver, with its port; only a sender is told it.
 	Connect string
+	// Relayed: both movers listen for a relay, and on no network.
+	Relayed bool
 	// Bandwidth and ReadRate are the most bytes a second that a sender sends, and reads, as quantities; empty:
 	// not limited.
 	Bandwidth, ReadRate string

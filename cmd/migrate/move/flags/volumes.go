@@ -20,7 +20,7 @@ const volumeHelp = "how the data of a claim template moves, as `TEMPLATE=METHOD`
 
 const (
 	emptyWords = "fills-from-peers, ready-when-filled, returns-to-kept"
-	copyWords  = "size=SIZE, service=cluster-ip|node-port|load-balancer, address=HOST:PORT, bandwidth=BYTES, run-as=USER[:GROUP], warm=auto|mount|snapshot|none, downtime=DURATION, limit=DURATION, cutover=automatic|manual|now|2026-12-01T02:00:00Z, prefetch=0..8"
+	copyWords  = "size=SIZE, transport=auto|direct|relay, service=cluster-ip|node-port|load-balancer, address=HOST:PORT, bandwidth=BYTES, run-as=USER[:GROUP], warm=auto|mount|snapshot|none, downtime=DURATION, limit=DURATION, cutover=automatic|manual|now|2026-12-01T02:00:00Z, prefetch=0..8"
 
 	snapshotWords = "class=VOLUMESNAPSHOTCLASS, size=SIZE"
 )
@@ -91,6 +91,9 @@ var serviceWords = map[string]corev1.ServiceType{
 	"cluster-ip": corev1.ServiceTypeClusterIP, "node-port": corev1.ServiceTypeNodePort, "load-balancer": corev1.ServiceTypeLoadBalancer,
 }
 
+// transportWords are the ways from one pod to the other.
+var transportWords = map[string]api.CopyTransport{"auto": api.TransportAuto, "direct": api.TransportDirect, "relay": api.TransportRelay}
+
 // warmWords say whether passes are made while an ordinal runs.
 var warmWords = map[string]api.CopyWarmMode{"auto": api.CopyWarmAuto, "mount": api.CopyWarmMount, "snapshot": api.CopyWarmSnapshot, "none": api.CopyWarmNone}
 
@@ -106,6 +109,9 @@ func readCopy(word string, asked *api.CopySpec) (read bool) {
 	case "size":
 		asked.Size = quantity(value)
 		return asked.Size != nil
+	case "transport":
+		asked.Transport, read = transportWords[value]
+		return read
 	case "service":
 		asked.ServiceType, read = serviceWords[value]
 		return read

@@ -1,0 +1,77 @@
+package copy
+
+import (
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/volumes"
+)
+
+// relayed is how many bytes a second go through a relay where nothing was measured: every one of them passes two API
+// servers, two kubelets and this process, each of which reads and writes it.
+const relayed = 10 << 20
+
+// End is a mover that a relay connects to.
+type End struct {
+	Ref volumes.Ref
+	UID types.UID
+}
+
+// Relays says which two movers a relay is to connect now: they were told of each other, are not done, and both listen. It
+// is read off their pods alone, so that whoever sees them may do it, and two who do are no harm: each connection is
+// between the two movers, who know each other by their keys.
+func Relays(pair volumes.Pair) (sender, receiver End, due bool) {
+	v := viewOf(pair)
+	for _, role := range []volumes.Role{volumes.RoleWarm, volumes.RoleSender} {
+		r, s := v.c.Receiver, v.mover(role)
+		if !carried(r) || !carried(s) || r.Peer != s.Key || s.Peer != r.Key {
+			continue
+		}
+		return v.end(role), v.end(volumes.RoleReceiver), true
+	}
+	return End{}, End{}, false
+}
+
+func carried(m volumes.Mover) bool {
+	return m.Found && m.Relayed && !m.Foreign && !m.Terminating && !m.Ended && m.Peer != ""
+}
+
+func (v view) end(role volumes.Role) End {
+	return End{Ref: volumes.Ref{Namespace: v.ref(role).Namespace, Name: v.pod(role)}, UID: v.mover(role).UID}
+}
+
+// relays says whether neither mover is reached by the other.
+func (v view) relays() bool { return v.c.Asked.Transport == api.TransportRelay }
+
+// assumedRate is how many bytes a second are sent where that was not measured.
+func (v view) assumedRate() int64 {
+	if v.relays() {
+		return relayed
+	}
+	return assumed
+}
+
+// hampered is what keeps the relay from connecting both movers, for the end of a sentence.
+func (v view) hampered() string {
+	if !v.relays() || v.c.RelayTrouble == "" {
+		return ""
+	}
+	return "; the relay does not connect them: " + v.c.RelayTrouble
+}
+
+// slow says what a relay means for a claim before anything is copied.
+func (v view) slow() *volumes.Problem {
+	if !v.relays() {
+		return nil
+	}
+	took := time.Duration(v.c.Asked.Needed/relayed) * time.Second
+	return &volumes.Problem{
+		Reason: volumes.ReasonCopyRelayed,
+		Message: fmt.Sprintf("copy.transport of claim template %s is Relay: all that is copied goes through the process that moves, and through both API servers. At %s a second, which is assumed until it is measured, claim %s/%s takes %s if it is full (%s); a proof is read by both sides themselves, and sends next to nothing",
+			v.Template, size(relayed), v.Giver.Ref.Namespace, v.Giver.Ref.Name, rounded(took), size(v.c.Asked.Needed)),
+		Remedy: fmt.Sprintf("where the source's pods reach the destination's, say how, and it is faster: --volume %[1]s=copy,...,transport=direct,service=load-balancer (node-port, cluster-ip), or copy.transport: Direct and copy.serviceType for claim template %[1]s in spec.volumes. Otherwise leave it: a process that ends takes nothing with it but the link, which the next one makes again", v.Template),
+	}
+}
