@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 
 	"github.com/sliceshift/sliceshift/cmd/migrate/command"
@@ -124,10 +126,31 @@ func (o *moveOptions) open(ctx context.Context, wrap func(*rest.Config)) (*task,
 	if err != nil {
 		return nil, command.Unreachable(t.destination.Name(), err)
 	}
+	if err := o.chooseTransport(ctx, t, id); err != nil {
+		return nil, err
+	}
 	o.requested.Annotations = map[string]string{
 		records.DestinationAnnotationKey: string(id), records.DestinationNameAnnotationKey: t.destination.Name(),
 	}
 	return t, nil
+}
+
+// chooseTransport has relayed what nobody says a way for, between two clusters, and says so.
+func (o *moveOptions) chooseTransport(ctx context.Context, t *task, destination types.UID) error {
+	if !slices.ContainsFunc(o.requested.Spec.Volumes, unsaid) {
+		return nil
+	}
+	source, err := t.source.ID(ctx)
+	if err != nil {
+		return command.Unreachable(t.source.Name(), err)
+	}
+	if source == destination {
+		return nil
+	}
+	if templates := relay(o.requested.Spec.Volumes); len(templates) > 0 {
+		fmt.Fprintln(o.ErrOut, "warning: "+relayed(templates, t.source.Name(), t.destination.Name()))
+	}
+	return nil
 }
 
 func (t *task) load(ctx context.Context) error {
