@@ -50,13 +50,13 @@ func TestCopyRights(t *testing.T) {
 	v.Audit()
 }
 
-// part is a role that allows one verb of those that movers need.
-func (v *move) part(verb string) string {
+// part is a role that allows some verbs of those that movers need.
+func (v *move) part(verbs ...string) string {
 	v.T.Helper()
-	role := fmt.Sprintf("%s-pods-of-%s", verb, v.App.Namespace)
+	role := fmt.Sprintf("%s-pods-of-%s", strings.Join(verbs, "-"), v.App.Namespace)
 	for _, at := range []harness.Endpoint{v.Here(), v.There()} {
 		_, err := at.Client.RbacV1().ClusterRoles().Create(v.Ctx, &rbacv1.ClusterRole{
-			ObjectMeta: metav1.ObjectMeta{Name: role}, Rules: []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{verb}}},
+			ObjectMeta: metav1.ObjectMeta{Name: role}, Rules: []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: verbs}},
 		}, metav1.CreateOptions{})
 		v.Must(err)
 	}

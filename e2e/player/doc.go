@@ -21,5 +21,8 @@
 // Service of type LoadBalancer gets an address of that network in its status, one of type ClusterIP is reached by the
 // senders of its own cluster; both lead to whichever pod is behind them at the moment.
 //
+// Ports of the movers' pods are forwarded, through the API server, as by any kubelet: to where the pod listens, on
+// whichever of its addresses.
+//
 // A test does harm by On, at the steps of a pod.
 package player

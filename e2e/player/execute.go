@@ -135,8 +135,8 @@ func (k *kubelet) onThisMachine(arg string) string {
 		return arg
 	}
 	switch flag {
-	case "--listen":
-		return "--listen=" + net.JoinHostPort(here(k.status.address).String(), port)
+	case "--listen", "--relay":
+		return flag + "=" + net.JoinHostPort(here(k.status.address).String(), port)
 	case "--connect":
 		address, err := netip.ParseAddr(host)
 		if err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log"
+	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -64,6 +65,8 @@ type Player struct {
 	kubelets  map[types.UID]*kubelet
 	balancers map[types.UID]*balancer
 	watchers  []*func(Moment)
+	forwards  map[net.Conn]string
+	forwarded map[string]int64
 }
 
 // Start begins to play. It returns when the pods and Services that there are have been seen.
@@ -82,7 +85,7 @@ func Start(ctx context.Context, o Options) (*Player, error) {
 	ctx, stop := context.WithCancel(ctx)
 	p := &Player{
 		options: o, client: client, log: log.New(file, "", log.Ltime|log.Lmicroseconds), file: file, stop: stop,
-		kubelets: map[types.UID]*kubelet{}, balancers: map[types.UID]*balancer{},
+		kubelets: map[types.UID]*kubelet{}, balancers: map[types.UID]*balancer{}, forwards: map[net.Conn]string{}, forwarded: map[string]int64{},
 	}
 	if err := p.watch(ctx); err != nil {
 		p.Stop()
@@ -98,7 +101,7 @@ func (p *Player) Stop() {
 	_ = p.file.Close()
 }
 
-// watch follows the pods of movers and of programs, and the Services of migrations.
+// watch follows the pods of movers and of programs, and the Services of migrations, and forwards ports.
 func (p *Player) watch(ctx context.Context) error {
 	onPods := cache.ResourceEventHandlerFuncs{
 		AddFunc:    func(o any) { p.seePod(ctx, o) },
@@ -123,8 +126,10 @@ func (p *Player) watch(ctx context.Context) error {
 	if _, err = p.follow(ctx, ProgramKey, pods, onPods); err != nil {
 		return err
 	}
-	_, err = p.follow(ctx, api.MigrationLabelKey, services, onServices)
-	return err
+	if _, err = p.follow(ctx, api.MigrationLabelKey, services, onServices); err != nil {
+		return err
+	}
+	return p.forward(ctx)
 }
 
 // follow tells of all objects of a kind that have a label, and returns when those that there are have been told.

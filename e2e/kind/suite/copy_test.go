@@ -25,24 +25,35 @@ import (
 // first stop, and the move goes on when it does not hold any more.
 func TestCopy(t *testing.T) {
 	t.Parallel()
-	t.Run("M-060, M-081: through a node port", func(t *testing.T) {
-		t.Parallel()
-		v := deploy(t, usual())
-		v.must(setup.Namespace(v.ctx, pair.West, v.app.namespace))
-		v.must(v.secure(pair.West, "baseline"))
-		v.must(v.secure(pair.East, "restricted"))
-		class := "disks-" + v.app.namespace
-		v.must(v.disks(class))
-		v.m.Spec.Volumes = []api.VolumeSpec{{
-			ClaimTemplate: "data", Method: api.MethodCopy, StorageClassName: &class,
-			Copy: api.CopySpec{Image: managerImage, ServiceType: corev1.ServiceTypeNodePort},
-		}}
-		v.drive(v.mover(), v.onStall(api.ReasonWriteRefused, "violates PodSecurity", func() error { return v.secure(pair.East, "baseline") }))
-		v.expectMoved()
-		v.expectSealed(class)
-		v.expectNoMovers()
-		results.Add(cases.Row{Name: t.Name(), Remark: "copied to disks of west's own, between nodes"})
-	})
+	for name, way := range map[string]api.CopySpec{
+		"M-060, M-081: through a node port": {Image: managerImage, ServiceType: corev1.ServiceTypeNodePort},
+		"through both API servers":          {Image: managerImage, Transport: api.TransportRelay},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			copyBy(t, way)
+		})
+	}
+}
+
+// copyBy moves an application by method Copy.
+func copyBy(t *testing.T, way api.CopySpec) {
+	t.Helper()
+	v := deploy(t, usual())
+	v.must(setup.Namespace(v.ctx, pair.West, v.app.namespace))
+	v.must(v.secure(pair.West, "baseline"))
+	v.must(v.secure(pair.East, "restricted"))
+	class := "disks-" + v.app.namespace
+	v.must(v.disks(class))
+	v.m.Spec.Volumes = []api.VolumeSpec{{
+		ClaimTemplate: "data", Method: api.MethodCopy, StorageClassName: &class,
+		Copy: way,
+	}}
+	v.drive(v.mover(), v.onStall(api.ReasonWriteRefused, "violates PodSecurity", func() error { return v.secure(pair.East, "baseline") }))
+	v.expectMoved()
+	v.expectSealed(class)
+	v.expectNoMovers()
+	results.Add(cases.Row{Name: t.Name(), Remark: "copied to disks of west's own, between nodes"})
 }
 
 // secure has Pod Security hold the application's namespace in a cluster to a standard.
