@@ -52,7 +52,9 @@ type transport struct {
 
 // RoundTrip implements http.RoundTripper.
 func (t transport) RoundTrip(request *http.Request) (*http.Response, error) {
-	if request.Method == http.MethodGet || request.Method == http.MethodHead {
+	// What asks for a connection, as to a port of a pod, writes nothing, and needs the body as it is.
+	connects := request.Header.Get("Upgrade") != ""
+	if connects || request.Method == http.MethodGet || request.Method == http.MethodHead {
 		return t.next.RoundTrip(request)
 	}
 	if !t.drain.begin() {

@@ -3,6 +3,7 @@ package drain
 import (
 	"errors"
 	"io"
+	"net"
 	"net/http"
 	"strings"
 	"testing"
@@ -67,4 +68,32 @@ func TestWrites(t *testing.T) {
 		}
 	}
 	<-drained
+}
+
+// connecting hands a connection over.
+type connecting struct{ io.ReadWriteCloser }
+
+func (c connecting) RoundTrip(*http.Request) (*http.Response, error) {
+	return &http.Response{StatusCode: http.StatusSwitchingProtocols, Body: c.ReadWriteCloser}, nil
+}
+
+// TestConnections: what a request has asked for a connection is handed over as it is, and holds up no end.
+func TestConnections(t *testing.T) {
+	b := &Writes{}
+	here, there := net.Pipe()
+	defer there.Close()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://cluster.invalid", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("Upgrade", "SPDY/3.1")
+	response, err := transport{b, connecting{here}}.RoundTrip(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	if _, both := response.Body.(io.ReadWriteCloser); !both {
+		t.Errorf("got %T", response.Body)
+	}
+	b.Wait()
 }
