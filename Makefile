@@ -75,12 +75,16 @@ bench-copy: rsync ## The mover against rsync over TLS and the floor, 10 GiB of d
 bench-copy-files: ## The memory of movers with FILES (5,000,000) empty files, half of them in one folder; out/bench-copy-files.json.
 	@$(GO) run ./e2e/benchcopy -files $(or $(FILES),5000000) -out out/bench-copy-files.json
 
-e2e-mover: rsync ## A tree with all that a file system holds is copied, and judged by rsync and go-mtree; needs root.
+e2e-mover: rsync filesystems ## A tree with all that a file system holds is copied, and judged by rsync and go-mtree; needs root.
 	@SLICESHIFT_MOVER_JUDGES=yes $(GO) test -race -count=1 ./mover/... ./cmd/mover
 
 .PHONY: rsync
 rsync: # what judges the mover, and what it is measured against
 	@command -v rsync >/dev/null || apt-get install -y --no-install-recommends rsync
+
+.PHONY: filesystems
+filesystems: # whose times the mover trusts
+	@command -v mkfs.xfs >/dev/null && command -v mkfs.btrfs >/dev/null || apt-get install -y --no-install-recommends xfsprogs btrfs-progs
 
 e2e-kind: ## Moves of real data between kind clusters with real kubelets; needs Docker, or root to install it.
 	@$(STAGES) kind-tutorial kind-slices kind-moves kind-suite kind-machines

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/sliceshift/sliceshift/mover/block"
+	"github.com/sliceshift/sliceshift/mover/differ"
 	"github.com/sliceshift/sliceshift/mover/link"
 	"github.com/sliceshift/sliceshift/mover/report"
 	"github.com/sliceshift/sliceshift/mover/transfer"
@@ -59,6 +60,14 @@ func (v volume) sync() error {
 		return v.device.Sync()
 	}
 	return v.tree.Sync()
+}
+
+// reading is what a reading of one side of a copy counts for; nil: for nothing.
+func (v volume) reading(of, side string) func(time.Time) differ.Reading {
+	if v.device != nil || of == "" {
+		return nil
+	}
+	return func(now time.Time) differ.Reading { return v.tree.Reading(of, side, now) }
 }
 
 func (v volume) fileSystem() string {
@@ -157,7 +166,7 @@ func (s *session) send(ctx context.Context) error {
 	sender := transfer.NewSender(transfer.SenderOptions{
 		Source: s.moved.source(), Sync: s.moved.sync, Device: s.device != "", Dials: s.listen == "",
 		Bandwidth: transfer.Limit(bandwidth), ReadRate: transfer.Limit(reading), Forget: s.forget,
-		Index: s.index, Patience: s.patience, Log: s.log, Now: time.Now,
+		Reading: s.moved.reading(s.copy, "sender"), Scratch: s.scratch, Patience: s.patience, Log: s.log, Now: time.Now,
 	})
 	defer s.tell(ctx, func() report.State {
 		return report.State{Step: "sending", Done: sender.Sent.Load() + sender.Read.Load()}
@@ -200,18 +209,15 @@ func (s *session) receive(ctx context.Context) error {
 	defer func() { _ = end() }()
 	receiver, err := transfer.NewReceiver(transfer.ReceiverOptions{
 		Tree: s.moved.tree, Device: s.moved.device, Settled: s.pass == passLast, Compare: s.compareBy(),
-		Verify: transfer.Verify(s.verify), Index: s.index, Workers: s.connections, Patience: s.patience, Log: s.log, Now: time.Now,
+		Verify: transfer.Verify(s.verify), Copy: s.copy, Workers: s.connections, Patience: s.patience, Log: s.log, Now: time.Now,
 	})
 	if err != nil {
 		return err
 	}
 	defer s.tell(ctx, receiver.State)()
 	outcome, err := receiver.Run(ctx, connector)
-	fill(&s.result, receiver, outcome)
+	s.fill(receiver, outcome)
 	s.took()
-	if s.verify == string(transfer.VerifyNone) {
-		s.result.Result = report.Copied
-	}
 	receiver.Report(context.WithoutCancel(ctx), err == nil, text(err))
 	if err == nil && s.pass == passWarm {
 		s.sample(ctx)
@@ -227,17 +233,30 @@ func text(err error) string {
 	return err.Error()
 }
 
-func fill(result *report.Result, receiver *transfer.Receiver, outcome transfer.Outcome) {
-	c := &receiver.Counts
+// fill notes what a pass has come to. One that is made while the application runs proves nothing, and shows no root.
+func (s *session) fill(receiver *transfer.Receiver, outcome transfer.Outcome) {
+	c, result := &receiver.Counts, &s.result
+	proves := s.verify == string(transfer.VerifyFull) || s.verify == string(transfer.VerifyChanged) && s.pass == passLast
+	if !proves {
+		result.Result = report.Copied
+	}
 	result.Entries, result.Files, result.Bytes, result.Holes = c.Entries.Load(), c.Files.Load(), c.Bytes.Load(), c.Holes.Load()
-	if outcome.Own != nil {
+	if outcome.Own != nil && proves {
 		result.Count(outcome.Peer.Totals)
 		result.Root, result.PeerRoot = report.Root(outcome.Own.Root), report.Root(outcome.Peer.Root)
+		result.Verify = s.verify
+	}
+	if outcome.Own != nil {
+		result.Trusted = int64(outcome.Own.Trusted)
+	}
+	if outcome.Kept {
+		result.Known = int64(min(outcome.Own.Known, outcome.Peer.Known))
 	}
 	result.Fetched, result.Received, result.Written, result.Removed = c.Fetched.Load(), c.Received.Load(), c.Written.Load(), c.Removed.Load()
 	result.Vanished, result.Changed, result.Read = c.Vanished.Load(), c.Changed.Load(), c.Verified.Load()
-	result.Differences, result.Verifying = outcome.Differences, outcome.Verifying.Seconds()
-	if outcome.Differences > 0 {
+	result.Verifying = outcome.Verifying.Seconds()
+	if outcome.Differences > 0 && proves {
+		result.Differences = outcome.Differences
 		result.Path, result.What = report.Escape(outcome.First.Path), outcome.First.What
 	}
 }
@@ -249,7 +268,7 @@ func seal(ctx context.Context, s *settings, to streams) (report.Result, error) {
 func (s *session) seal(ctx context.Context) error {
 	var read atomic.Int64
 	defer s.tell(ctx, func() report.State { return report.State{Step: "reading", Done: read.Load()} })()
-	listed, err := transfer.Seal(ctx, s.moved.source(), s.moved.sync, s.index, s.verify == "Changed", tree.ListOptions{Settled: true, Progress: &read})
+	listed, err := transfer.Seal(ctx, s.moved.source(), s.moved.sync, tree.ListOptions{Settled: true, Progress: &read})
 	s.result.Count(listed.Totals)
 	s.took()
 	if err == nil {

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -35,7 +36,8 @@ type settings struct {
 	listen, connect       string
 	relay                 string
 	peer, peerFile        string
-	identity, index       string
+	identity              string
+	copy, scratch         string
 	termination, logLevel string
 	pass, verify, compare string
 	bandwidth, readRate   string
@@ -44,6 +46,9 @@ type settings struct {
 	patience, progress    time.Duration
 	size                  int64
 }
+
+// copyName is what names a copy: it is part of the name of a file.
+var copyName = regexp.MustCompile(`^[A-Za-z0-9.-]{1,200}$`)
 
 // defaultTermination is where the kubelet reads a container's last words.
 const defaultTermination = "/dev/termination-log"
@@ -73,11 +78,9 @@ func (s *settings) define() {
 	}
 	f.StringVar(&s.root, "root", "", "the folder whose tree is moved")
 	f.StringVar(&s.device, "device", "", "the block device that is moved, in place of --root")
-	f.StringVar(&s.index, "index", "", "a file outside of the volume, in which what is known of contents is kept for --verify Changed")
 	f.StringVar(&s.logLevel, "log-level", "info", "debug or info")
 	f.DurationVar(&s.progress, "progress", 10*time.Second, "how often a line says how far it is")
 	if s.command == "seal" {
-		f.StringVar(&s.verify, "verify", string(transfer.VerifyFull), "Full or Changed: whether what has not changed since the index was written is read again")
 		f.Int64Var(&s.size, "size", 0, "how many bytes of the device count; 0 is all")
 		return
 	}
@@ -86,16 +89,18 @@ func (s *settings) define() {
 	f.StringVar(&s.peer, "peer", "", "the fingerprint of the peer's key, as its log says: sha256:...")
 	f.StringVar(&s.peerFile, "peer-file", "", "a file that has the fingerprint, or will have it")
 	f.StringVar(&s.identity, "identity", "", "a file for this mover's own key, which is made if it is not there; without it the key ends with the process")
+	f.StringVar(&s.copy, "copy", "", "which copy this is, as web-0-1: what its warm passes have read counts for no other one. For --verify Changed of the receiver")
 	f.DurationVar(&s.patience, "patience", 10*time.Minute, "for how long nothing may get further before it gives up")
 	if s.command == "send" {
 		f.StringVar(&s.relay, "relay", "", "the address to listen on for a relay, which carries each connection on to a receiver that listens, as localhost:8722; in place of --listen and --connect")
+		f.StringVar(&s.scratch, "scratch", "", "a folder on a disk, outside of the volume, for what was read, up to 200 bytes a file, while this mover runs. Without it all is read")
 		f.StringVar(&s.bandwidth, "bandwidth", "", "the most bytes a second that are sent, as 50Mi")
 		f.StringVar(&s.readRate, "read-rate", "", "the most bytes a second that are read while the application runs, as 100Mi")
 		f.BoolVar(&s.forget, "forget", false, "drop from the cache what was read: the application needs the room. Where --read-rate bounds nothing it is measured at the end how fast a proof would read")
 		return
 	}
 	f.StringVar(&s.pass, "pass", passLast, "Warm: the application runs, what changes is left to the next pass. Last: nobody writes, what changes is an error")
-	f.StringVar(&s.verify, "verify", string(transfer.VerifyFull), "Full: read every byte of both sides again. Changed: not of what has not changed since the index was written. None: compare nothing")
+	f.StringVar(&s.verify, "verify", string(transfer.VerifyFull), "Full: read every byte of both sides again. Changed: not of files that have not changed since a warm pass with Changed has read them. None: compare nothing")
 	f.StringVar(&s.compare, "compare", "Quick", "Quick: files of one size and time are equal. Content: compare blocks, after a seal that differed or a crash")
 	f.IntVar(&s.connections, "connections", 4, "how many connections carry content, from 1 to 32")
 }
@@ -137,17 +142,18 @@ func (s *settings) check() error {
 			return errors.New(c.message)
 		}
 	}
-	if s.command != "send" && !slices.Contains([]string{"Full", "Changed", "None"}, s.verify) || s.command == "seal" && s.verify == "None" {
-		return fmt.Errorf("--verify is Full or Changed, and of a receiver None, not %q", s.verify)
-	}
-	if s.verify == "Changed" && s.index == "" {
-		return errors.New("--verify Changed needs --index: a file on a disk that outlives the passes, outside of the volume")
-	}
 	if s.command == "seal" {
 		return nil
 	}
+	if s.copy != "" && !copyName.MatchString(s.copy) {
+		return fmt.Errorf("--copy is up to 200 letters, digits, dashes and dots, not %q", s.copy)
+	}
 	if s.command == "receive" {
 		switch {
+		case !slices.Contains([]string{"Full", "Changed", "None"}, s.verify):
+			return fmt.Errorf("--verify is Full, Changed or None, not %q", s.verify)
+		case s.verify == "Changed" && s.copy == "":
+			return errors.New("--verify Changed needs --copy, which tells this copy from others; give the sender the same, and --scratch")
 		case !slices.Contains([]string{passWarm, passLast}, s.pass):
 			return fmt.Errorf("--pass is Warm or Last, not %q", s.pass)
 		case !slices.Contains([]string{"Quick", "Content"}, s.compare):

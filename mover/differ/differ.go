@@ -62,31 +62,3 @@ func replaced(source, own *entry.Entry) bool {
 func SameMetadata(a, b *entry.Entry) bool {
 	return a.Mode == b.Mode && a.UID == b.UID && a.GID == b.GID && a.Modified == b.Modified && entry.SameXattrs(a.Xattrs, b.Xattrs)
 }
-
-// Record is what was known of a file when it was read.
-type Record struct {
-	Path              string
-	Inode             entry.ID
-	Size              int64
-	Modified, Changed entry.Time
-	Digest            [32]byte
-	// Synced is when the sync began that was made before the content was read.
-	Synced entry.Time
-}
-
-// settled is for how long before that sync a file must not have changed. A page that is written through
-// a memory map changes the time once, and then no more until it is written back, so a time that is only
-// a little older proves nothing.
-const settled = 60 // seconds
-
-// Trusted says whether a file need not be read again to know its content.
-func Trusted(fileSystem string, now *entry.Entry, then Record) bool {
-	switch fileSystem {
-	case "ext4", "xfs", "btrfs":
-	default:
-		return false // network and FUSE: another node may have written, and times are the server's
-	}
-	return now.Kind == entry.File && now.Path == then.Path && now.Inode.Ino == then.Inode.Ino && now.Size == then.Size &&
-		now.Modified == then.Modified && now.Changed == then.Changed &&
-		now.Changed.Compare(entry.Time{Sec: then.Synced.Sec - settled, Nsec: then.Synced.Nsec}) <= 0
-}

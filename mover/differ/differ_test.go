@@ -46,39 +46,6 @@ func TestDecide(t *testing.T) {
 	}
 }
 
-// TestTrusted: a file is read again unless nothing speaks against what is known of it.
-func TestTrusted(t *testing.T) {
-	const synced = 1000
-	now := entry.Entry{Path: "x", Kind: entry.File, Size: 3, Modified: entry.Time{Sec: 900}, Changed: entry.Time{Sec: synced - 60}, Inode: entry.ID{Dev: 1, Ino: 7}}
-	then := Record{Path: "x", Inode: entry.ID{Dev: 9, Ino: 7}, Size: 3, Modified: now.Modified, Changed: now.Changed, Synced: entry.Time{Sec: synced}}
-	for _, system := range []string{"ext4", "xfs", "btrfs"} {
-		if !Trusted(system, &now, then) {
-			t.Errorf("%s: what has not changed is read again", system)
-		}
-	}
-	for _, system := range []string{"nfs", "fuse", "tmpfs", "overlay", "cifs", "0x1", ""} {
-		if Trusted(system, &now, then) {
-			t.Errorf("%q is trusted", system)
-		}
-	}
-	for what, change := range map[string]func(*entry.Entry, *Record){
-		"another path":         func(e *entry.Entry, _ *Record) { e.Path = "y" },
-		"another inode":        func(e *entry.Entry, _ *Record) { e.Inode.Ino++ },
-		"another size":         func(e *entry.Entry, _ *Record) { e.Size++ },
-		"modified":             func(e *entry.Entry, _ *Record) { e.Modified.Nsec++ },
-		"changed":              func(e *entry.Entry, _ *Record) { e.Changed.Nsec++ },
-		"a link by now":        func(e *entry.Entry, _ *Record) { e.Kind = entry.Link },
-		"59.999999999 s of it": func(_ *entry.Entry, r *Record) { r.Synced = entry.Time{Sec: synced - 1, Nsec: 999_999_999} },
-		"changed after sync":   func(e *entry.Entry, r *Record) { e.Changed.Sec = synced + 5; r.Changed = e.Changed },
-	} {
-		e, r := now, then
-		change(&e, &r)
-		if Trusted("ext4", &e, r) {
-			t.Errorf("%s: it is trusted", what)
-		}
-	}
-}
-
 func TestDifference(t *testing.T) {
 	file := entry.Entry{Kind: entry.File, Size: 3, Digest: [32]byte{1}}
 	for want, change := range map[string]func(source, own *entry.Entry){

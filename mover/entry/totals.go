@@ -7,8 +7,10 @@ type Totals struct {
 	Holes uint64
 	// Unsettled is how many entries vanished or changed while they were read.
 	Unsettled uint64
-	// Read is how many bytes were read for the digests.
-	Read uint64
+	// Read is how many bytes were read for the digests, and Trusted how many were not, since an earlier reading counts.
+	Read, Trusted uint64
+	// Known is how many bytes a later reading need not read, as far as is known now.
+	Known uint64
 }
 
 // Count adds an entry.

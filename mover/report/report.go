@@ -53,8 +53,14 @@ type Result struct {
 	// Vanished and Changed are how many files are left to the next pass.
 	Vanished int64 `json:"vanished,omitempty"`
 	Changed  int64 `json:"changed,omitempty"`
-	// Read is how many bytes were read to be compared.
-	Read int64 `json:"read,omitempty"`
+	// Verify is how both sides were compared: Full, every byte was read; or Changed.
+	Verify string `json:"verify,omitempty"`
+	// Read is how many bytes of this side were read to be compared, and Trusted how many were not, since nothing has
+	// changed since a warm pass has read them.
+	Read    int64 `json:"read,omitempty"`
+	Trusted int64 `json:"trusted,omitempty"`
+	// Known is how many bytes the next pass need not read on either side, by what this one has kept.
+	Known int64 `json:"known,omitempty"`
 	// Differences is how many entries differ, Path the first one of them, and What in what it does.
 	Differences int64  `json:"differences,omitempty"`
 	Path        string `json:"path,omitempty"`
@@ -76,7 +82,7 @@ type Result struct {
 // Count takes over what a list came to.
 func (r *Result) Count(t entry.Totals) {
 	r.Entries, r.Files, r.Bytes, r.Holes = int64(t.Entries), int64(t.Files), int64(t.Bytes), int64(t.Holes)
-	r.Read = int64(t.Read)
+	r.Read, r.Trusted = int64(t.Read), int64(t.Trusted)
 }
 
 // Root is how a root is written.

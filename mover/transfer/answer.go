@@ -69,6 +69,10 @@ func (a *answer) one(ctx context.Context, f wire.Frame) error {
 			return err
 		}
 		return a.extents(ctx, m)
+	case wire.TypeKnown:
+		return a.given(ctx, f.Payload)
+	case wire.TypeRecord:
+		return a.record(ctx)
 	case wire.TypeDone:
 		m, err := wire.ReadDone(f.Payload)
 		if err != nil {

@@ -4,9 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
+	"os"
+	"syscall"
 	"time"
 
 	"github.com/sliceshift/sliceshift/mover/codec"
+	"github.com/sliceshift/sliceshift/mover/differ"
 	"github.com/sliceshift/sliceshift/mover/entry"
 	"github.com/sliceshift/sliceshift/mover/tree"
 	"github.com/sliceshift/sliceshift/mover/wire"
@@ -16,13 +20,16 @@ import (
 type listing struct {
 	source tree.Source
 	sync   func() error
-	index  string
-	known  bool
 	now    func() time.Time
+	log    *slog.Logger
+	// reading is what a reading counts for that begins at a time; nil: for nothing.
+	reading func(time.Time) differ.Reading
+	// known is what was found before, and record is for what is found now; nil: nothing.
+	known, record *os.File
 }
 
-// list lists a source. Before contents are read all of it is written to the disk, and what is known of
-// them is kept for the next time.
+// list lists a source. Before contents are read all of it is written to the disk. What is known does not count where
+// anything is amiss with it, and what cannot be kept is not: then more is read.
 func list(ctx context.Context, l listing, options tree.ListOptions, emit func(*entry.Entry) error) (tree.Listed, error) {
 	if !options.Digest {
 		return l.source.List(ctx, options, emit)
@@ -32,35 +39,39 @@ func list(ctx context.Context, l listing, options tree.ListOptions, emit func(*e
 	if err := l.sync(); err != nil {
 		return tree.Listed{}, err
 	}
-	if l.index == "" {
+	if l.reading == nil {
 		return l.source.List(ctx, options, emit)
 	}
-	if l.known {
-		index, err := tree.OpenIndex(l.index)
-		if err == nil {
-			options.Known = index
-			defer func() { _ = index.Close() }()
-		} else if !errors.Is(err, tree.ErrNoIndex) {
-			return tree.Listed{}, err
+	reading := l.reading(begin)
+	if l.known != nil {
+		index, err := tree.OpenIndex(l.known, reading)
+		if err != nil {
+			l.log.Warn("all is read: nothing that was read before counts", "why", err)
 		}
+		options.Known = index
 	}
-	record, err := tree.CreateIndex(l.index)
-	if err != nil {
-		return tree.Listed{}, fmt.Errorf("writing the index: %w", err)
+	if l.record != nil && differ.TrustedFileSystem(reading.FileSystem) {
+		options.Record = tree.CreateIndex(l.record, reading)
 	}
-	options.Record = record
 	listed, err := l.source.List(ctx, options, emit)
-	if err != nil {
-		record.Discard()
+	if err != nil || options.Record == nil {
 		return listed, err
 	}
-	return listed, record.Commit()
+	if err := options.Record.Commit(); err != nil {
+		l.log.Warn("what was read is not kept for the last pass", "why", err)
+		listed.Known = 0
+		if !errors.Is(err, syscall.EIO) {
+			err = nil
+		}
+		return listed, err
+	}
+	return listed, nil
 }
 
 // Seal lists one side by itself, and is its root.
-func Seal(ctx context.Context, source tree.Source, sync func() error, index string, known bool, options tree.ListOptions) (tree.Listed, error) {
+func Seal(ctx context.Context, source tree.Source, sync func() error, options tree.ListOptions) (tree.Listed, error) {
 	options.Digest = true
-	return list(ctx, listing{source: source, sync: sync, index: index, known: known, now: time.Now}, options, func(*entry.Entry) error { return nil })
+	return list(ctx, listing{source: source, sync: sync, now: time.Now}, options, func(*entry.Entry) error { return nil })
 }
 
 // receiveHello takes the peer's first message, and says what does not fit.

@@ -22,8 +22,8 @@ import (
 // Verify is how both sides are compared at the end of a pass.
 type Verify string
 
-// Full reads every byte of both sides again. Changed takes over what an earlier reading found of files
-// that have not changed since (differ.Trusted). None compares nothing.
+// Full reads every byte of both sides again. Changed takes over what an earlier warm pass found of files
+// that have not changed since (differ.Trusted), and in a warm pass keeps what was read. None compares nothing.
 const (
 	VerifyFull    Verify = "Full"
 	VerifyChanged Verify = "Changed"
@@ -38,8 +38,8 @@ type ReceiverOptions struct {
 	Settled bool
 	Compare differ.Compare
 	Verify  Verify
-	// Index is the path of what is known from earlier readings; "" keeps nothing.
-	Index string
+	// Copy tells this copy from every other one: what was read of it counts for no other. Empty: nothing is kept.
+	Copy string
 	// Workers is how many connections ask for content.
 	Workers int
 	// Patience is for how long nothing may get any further.
@@ -71,6 +71,8 @@ type Outcome struct {
 	// Differences is how many entries are not equal, First what the first one is.
 	Differences int64
 	First       Difference
+	// Kept says that what was read is kept for the next pass.
+	Kept bool
 	// Verifying is how long the comparison took, with the sync of the destination before it.
 	Verifying time.Duration
 }
@@ -121,6 +123,8 @@ func NewReceiver(options ReceiverOptions) (*Receiver, error) {
 func (r *Receiver) Run(ctx context.Context, connector Connector) (Outcome, error) {
 	r.link = connector
 	r.advance()
+	before := r.find()
+	defer before.close()
 	err := r.timed("copied", func() error { return r.pass(ctx) })
 	var outcome Outcome
 	if err == nil && r.options.Verify == VerifyNone {
@@ -129,7 +133,7 @@ func (r *Receiver) Run(ctx context.Context, connector Connector) (Outcome, error
 	if err == nil && r.options.Verify != VerifyNone {
 		r.verifying.Store(true)
 		begin := time.Now()
-		outcome, err = r.verify(ctx)
+		outcome, err = r.prove(ctx, before)
 		outcome.Verifying = time.Since(begin)
 	}
 	return outcome, r.judge(err)

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/time/rate"
 
+	"github.com/sliceshift/sliceshift/mover/differ"
 	"github.com/sliceshift/sliceshift/mover/entry"
 	"github.com/sliceshift/sliceshift/mover/tree"
 	"github.com/sliceshift/sliceshift/mover/wire"
@@ -31,8 +32,10 @@ type SenderOptions struct {
 	Bandwidth, ReadRate *rate.Limiter
 	// Forget drops what was read from the system's cache: another program uses it.
 	Forget bool
-	// Index is the path of what is known from earlier readings; "" keeps nothing.
-	Index string
+	// Reading is what a reading of the source counts for that begins at a time, and Scratch a folder for what it has found,
+	// until the receiver has fetched it; without them nothing is kept, and all is read.
+	Reading func(time.Time) differ.Reading
+	Scratch string
 	// Patience is for how long it waits for its receiver, and for one that was lost.
 	Patience time.Duration
 	Log      *slog.Logger
@@ -54,6 +57,8 @@ type Sender struct {
 	listed  *wire.ListEnd
 	done    *wire.Done
 	ended   context.CancelFunc
+
+	kept kept
 }
 
 // NewSender makes one.
@@ -81,6 +86,7 @@ func (s *Sender) Run(ctx context.Context, connector Connector) error {
 	err := group.Wait()
 	s.stopStream()
 	s.streams.Wait()
+	s.kept.close()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
@@ -92,7 +98,7 @@ func (s *Sender) Run(ctx context.Context, connector Connector) error {
 	return nil
 }
 
-// Listed is the last list with digests that came to its end, nil before.
+// Listed is the last list with digests that came to its end while nobody wrote, nil before.
 func (s *Sender) Listed() *wire.ListEnd {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -270,16 +276,37 @@ func (s *Sender) run(ctx context.Context, st *stream, m wire.List) {
 	if !m.Settled {
 		options.Throttle = func(ctx context.Context, n int) error { return wait(ctx, s.options.ReadRate, n) }
 	}
-	listed, err := list(ctx, listing{source: s.options.Source, sync: s.options.Sync, index: s.options.Index, known: m.Known, now: s.options.Now}, options, func(e *entry.Entry) error { return st.put(ctx, e) })
+	listed, err := s.list(ctx, m, options, func(e *entry.Entry) error { return st.put(ctx, e) })
 	end := wire.ListEnd{Totals: listed.Totals, Root: listed.Root}
 	if err != nil {
 		end.Problem = err.Error()
-	} else if m.Digest {
+	} else if m.Digest && m.Settled {
 		s.mu.Lock()
 		s.listed = &end
 		s.mu.Unlock()
 	}
 	st.finish(end)
+}
+
+// list makes a list by what the receiver has given, and keeps what a reading beside the application finds.
+func (s *Sender) list(ctx context.Context, m wire.List, options tree.ListOptions, emit func(*entry.Entry) error) (tree.Listed, error) {
+	l := listing{source: s.options.Source, sync: s.options.Sync, now: s.options.Now, log: s.options.Log, reading: s.options.Reading}
+	if m.Known {
+		l.known = s.kept.known()
+	}
+	if m.Known && m.Digest && !m.Settled {
+		var err error
+		if l.record, err = scratch(s.options.Scratch); err != nil {
+			s.options.Log.Info("what is read is not kept", "why", err)
+		}
+	}
+	listed, err := list(ctx, l, options, emit)
+	if l.record != nil && err == nil && listed.Known > 0 {
+		s.kept.finish(l.record)
+	} else if l.record != nil {
+		_ = l.record.Close()
+	}
+	return listed, err
 }
 
 // finish is what the receiver's last message does.

@@ -3,6 +3,8 @@ package transfer
 import (
 	"context"
 	"fmt"
+	"os"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -11,19 +13,44 @@ import (
 	"github.com/sliceshift/sliceshift/mover/tree"
 )
 
+// prove has both sides read what they have, but for what is known from the pass before, and keeps what a warm pass finds.
+func (r *Receiver) prove(ctx context.Context, before found) (Outcome, error) {
+	if r.options.Verify != VerifyChanged {
+		before = found{}
+	}
+	if before.peer != nil {
+		if err := r.give(ctx, before.peer); err != nil {
+			return Outcome{}, err
+		}
+	}
+	record := r.begin()
+	if record != nil {
+		defer func() { _ = record.Close() }()
+	}
+	outcome, err := r.verify(ctx, before.own, record)
+	if err == nil && record != nil && outcome.Own.Known > 0 {
+		outcome.Kept = r.keep(ctx, record)
+	}
+	return outcome, err
+}
+
 // verify has both sides read what they have, and compares: entry by entry, to say where they differ, and
 // the two roots, which each side makes by itself. While the destination writes to its disk the source is read.
-func (r *Receiver) verify(ctx context.Context) (Outcome, error) {
+func (r *Receiver) verify(ctx context.Context, known, record *os.File) (Outcome, error) {
 	group, ctx := errgroup.WithContext(ctx)
 	peer := r.listPeer(true)
 	group.Go(func() error { return peer.run(ctx) })
 	own := make(chan *entry.Entry, cap(peer.entries))
 	var outcome Outcome
 	var listed tree.Listed
+	l := listing{source: r.source(), sync: r.sync, now: r.options.Now, log: r.options.Log, known: known, record: record}
+	if r.options.Tree != nil {
+		l.reading = func(now time.Time) differ.Reading { return r.options.Tree.Reading(r.options.Copy, "receiver", now) }
+	}
 	group.Go(func() error {
 		var err error
 		options := tree.ListOptions{Digest: true, Settled: true, Progress: &r.Counts.Verified}
-		listed, err = list(ctx, listing{source: r.source(), sync: r.sync, index: r.options.Index, known: r.options.Verify == VerifyChanged, now: r.options.Now}, options, func(e *entry.Entry) error {
+		listed, err = list(ctx, l, options, func(e *entry.Entry) error {
 			r.advance()
 			select {
 			case own <- e:
@@ -42,6 +69,9 @@ func (r *Receiver) verify(ctx context.Context) (Outcome, error) {
 		return outcome, err
 	}
 	outcome.Own, outcome.Peer = &listed, &peer.result
+	if !r.options.Settled && r.options.Verify == VerifyChanged {
+		return outcome, nil // the source goes on changing: what differs is left to the next pass
+	}
 	if outcome.Differences == 0 && peer.result.Unsettled == 0 && listed.Root != peer.result.Root {
 		outcome.Differences, outcome.First = 1, Difference{What: "the roots differ and no entry does"}
 	}

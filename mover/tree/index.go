@@ -18,54 +18,76 @@ import (
 
 // An index is a file with what is known of the files of a tree, in their order:
 //
-//	magic, then for each file a length (4 bytes) and a record, then a length of 0 and a digest of it all.
+//	magic, a length (4 bytes) and the reading, for each file a length and a record, a length of 0, and a digest of it all.
 //
-// It is never written in place, and an index that is cut or damaged is none.
-const indexMagic = "sliceshift-index-1\n"
+// An index that is cut or damaged is none.
+const indexMagic = "sliceshift-index-2\n"
 
 // maxRecord bounds a record of an index, in bytes.
-const maxRecord = entry.MaxPath + 256
+const maxRecord = entry.MaxPath + 512
 
-// IndexWriter writes an index.
+// MaxIndex is the most bytes of an index that is kept: some 25 million files.
+const MaxIndex = 4 << 30
+
+// IndexWriter writes an index. What goes wrong is what Commit says: a tree is listed all the same.
 type IndexWriter struct {
-	path   string
 	file   *os.File
 	out    *bufio.Writer
 	digest *blake3.Hasher
 	buffer []byte
+	size   int64
+	err    error
 }
 
-// CreateIndex begins an index beside the one that it is to replace.
-func CreateIndex(path string) (*IndexWriter, error) {
-	file, err := os.OpenFile(path+".new", os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
-	if err != nil {
-		return nil, err
-	}
-	w := &IndexWriter{path: path, file: file, digest: blake3.New()}
+// CreateIndex begins an index in a file that is empty, which stays the caller's.
+func CreateIndex(file *os.File, reading differ.Reading) *IndexWriter {
+	w := &IndexWriter{file: file, digest: blake3.New()}
 	w.out = bufio.NewWriterSize(io.MultiWriter(file, w.digest), 64<<10)
-	_, err = w.out.WriteString(indexMagic)
-	return w, err
+	_, w.err = w.out.WriteString(indexMagic)
+	b := w.begin()
+	for _, text := range []string{reading.Copy, reading.Side, reading.FileSystem, reading.Volume, reading.Boot} {
+		b = codec.AppendBytes(b, text)
+	}
+	b = binary.AppendVarint(b, reading.Clock)
+	w.write(appendTime(b, reading.Synced))
+	return w
+}
+
+func (w *IndexWriter) begin() []byte { return append(w.buffer[:0], 0, 0, 0, 0) }
+
+func (w *IndexWriter) write(b []byte) {
+	binary.BigEndian.PutUint32(b, uint32(len(b)-4))
+	w.buffer = b
+	if w.size += int64(len(b)); w.err == nil && w.size > MaxIndex-4096 {
+		w.err = fmt.Errorf("what is known of so many files takes more than %d bytes", int64(MaxIndex))
+	}
+	if w.err == nil {
+		_, w.err = w.out.Write(b)
+	}
+}
+
+func appendTime(b []byte, t entry.Time) []byte {
+	return binary.AppendUvarint(binary.AppendVarint(b, t.Sec), uint64(t.Nsec))
 }
 
 // Add adds a file, in the order of paths.
-func (w *IndexWriter) Add(r differ.Record) error {
-	w.buffer = append(w.buffer[:0], 0, 0, 0, 0)
-	b := codec.AppendBytes(w.buffer, r.Path)
+func (w *IndexWriter) Add(r differ.Record) {
+	b := codec.AppendBytes(w.begin(), r.Path)
 	b = binary.AppendUvarint(b, r.Inode.Ino)
+	b = codec.AppendBytes(b, r.Handle)
 	b = binary.AppendUvarint(b, uint64(r.Size))
 	for _, t := range []entry.Time{r.Modified, r.Changed, r.Synced} {
-		b = binary.AppendUvarint(binary.AppendVarint(b, t.Sec), uint64(t.Nsec))
+		b = appendTime(b, t)
 	}
-	b = append(b, r.Digest[:]...)
-	binary.BigEndian.PutUint32(b, uint32(len(b)-4))
-	w.buffer = b
-	_, err := w.out.Write(b)
-	return err
+	w.write(append(b, r.Digest[:]...))
 }
 
-// Commit ends the index and puts it into its place.
+// Commit ends the index, and writes it to the disk.
 func (w *IndexWriter) Commit() error {
-	_, err := w.out.Write(make([]byte, 4))
+	err := w.err
+	if err == nil {
+		_, err = w.out.Write(make([]byte, 4))
+	}
 	if err == nil {
 		err = w.out.Flush()
 	}
@@ -76,43 +98,35 @@ func (w *IndexWriter) Commit() error {
 	if err == nil {
 		err = w.file.Sync()
 	}
-	if err = errors.Join(err, w.file.Close()); err != nil {
-		return fmt.Errorf("writing the index %s: %w", w.path, err)
-	}
-	return os.Rename(w.path+".new", w.path)
+	return err
 }
-
-// Discard ends the index and forgets it.
-func (w *IndexWriter) Discard() { _ = errors.Join(w.file.Close(), os.Remove(w.path+".new")) }
 
 // Index reads an index.
 type Index struct {
-	file   *os.File
 	in     *bufio.Reader
 	last   *differ.Record
 	ended  bool
 	buffer []byte
 }
 
-// ErrNoIndex is that there is none, or that it is damaged: then nothing is known.
+// ErrNoIndex is that there is none, that it is damaged, or of another reading: then nothing is known.
 var ErrNoIndex = errors.New("there is no whole index")
 
-// OpenIndex opens an index, once its digest was found right.
-func OpenIndex(path string) (*Index, error) {
-	file, err := os.Open(path)
-	if errors.Is(err, os.ErrNotExist) {
-		return nil, ErrNoIndex
-	}
-	if err != nil {
-		return nil, err
-	}
+// OpenIndex reads an index from its beginning, once its digest was found right. It counts if its reading holds for the one
+// that is made now.
+func OpenIndex(file *os.File, now differ.Reading) (*Index, error) {
 	if err := whole(file); err != nil {
-		return nil, errors.Join(ErrNoIndex, err, file.Close())
+		return nil, fmt.Errorf("%w: %w", ErrNoIndex, err)
 	}
-	if _, err := file.Seek(int64(len(indexMagic)), io.SeekStart); err != nil {
-		return nil, errors.Join(err, file.Close())
+	x := &Index{in: bufio.NewReaderSize(io.NewSectionReader(file, int64(len(indexMagic)), MaxIndex), 64<<10)}
+	then, err := x.reading()
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrNoIndex, err)
 	}
-	return &Index{file: file, in: bufio.NewReaderSize(file, 64<<10)}, nil
+	if !then.Holds(now) {
+		return nil, fmt.Errorf("%w: what is kept is of %+v, and this reading is %+v", ErrNoIndex, then, now)
+	}
+	return x, nil
 }
 
 func whole(file *os.File) error {
@@ -142,14 +156,11 @@ func whole(file *os.File) error {
 	return nil
 }
 
-// Close closes it.
-func (x *Index) Close() error { return x.file.Close() }
-
 // Find is the record of a path, or nil. Paths are asked for in their order.
 func (x *Index) Find(path string) (*differ.Record, error) {
 	for !x.ended && (x.last == nil || entry.Compare(x.last.Path, path) < 0) {
 		if err := x.read(); err != nil {
-			return nil, fmt.Errorf("reading the index %s: %w", x.file.Name(), err)
+			return nil, fmt.Errorf("reading what is known of %q: %w", path, err)
 		}
 	}
 	if x.ended || x.last.Path != path {
@@ -158,31 +169,62 @@ func (x *Index) Find(path string) (*differ.Record, error) {
 	return x.last, nil
 }
 
-func (x *Index) read() error {
+// next is what the next length is of; nil is the end.
+func (x *Index) next() ([]byte, error) {
 	var length [4]byte
 	if _, err := io.ReadFull(x.in, length[:]); err != nil {
-		return err
+		return nil, err
 	}
 	n := int(binary.BigEndian.Uint32(length[:]))
-	if n == 0 {
-		x.ended = true
-		return nil
-	}
 	if n > maxRecord {
-		return fmt.Errorf("%w: a record of %d bytes", codec.ErrMalformed, n)
+		return nil, fmt.Errorf("%w: a record of %d bytes", codec.ErrMalformed, n)
+	}
+	if n == 0 {
+		return nil, nil
 	}
 	if cap(x.buffer) < n {
 		x.buffer = make([]byte, maxRecord)
 	}
-	if _, err := io.ReadFull(x.in, x.buffer[:n]); err != nil {
+	_, err := io.ReadFull(x.in, x.buffer[:n])
+	return x.buffer[:n], err
+}
+
+func (x *Index) reading() (then differ.Reading, err error) {
+	b, err := x.next()
+	if err != nil {
+		return then, err
+	}
+	const most = 1024
+	r := codec.NewReader(b)
+	for _, text := range []*string{&then.Copy, &then.Side, &then.FileSystem, &then.Volume, &then.Boot} {
+		*text = string(r.Bytes(most))
+	}
+	then.Clock = r.Varint()
+	then.Synced = readTime(r)
+	return then, r.End()
+}
+
+func readTime(r *codec.Reader) entry.Time {
+	return entry.Time{Sec: r.Varint(), Nsec: uint32(r.Uvarint(999_999_999))}
+}
+
+func (x *Index) read() error {
+	b, err := x.next()
+	if err != nil {
 		return err
 	}
-	r := codec.NewReader(x.buffer[:n])
+	if b == nil {
+		x.ended = true
+		return nil
+	}
+	const handle = 128 // bytes, linux/exportfs.h MAX_HANDLE_SZ
+	r := codec.NewReader(b)
 	record := differ.Record{Path: string(r.Bytes(entry.MaxPath))}
 	record.Inode.Ino = r.Uvarint(1<<64 - 1)
+	record.Handle = string(r.Bytes(handle + 8))
 	record.Size = int64(r.Uvarint(entry.MaxSize))
 	for _, t := range []*entry.Time{&record.Modified, &record.Changed, &record.Synced} {
-		*t = entry.Time{Sec: r.Varint(), Nsec: uint32(r.Uvarint(999_999_999))}
+		*t = readTime(r)
 	}
 	copy(record.Digest[:], r.Fixed(32))
 	x.last = &record

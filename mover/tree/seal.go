@@ -22,7 +22,7 @@ type ListOptions struct {
 	// Settled: what vanishes or changes while it is read is an error. Otherwise it is left out, or has no
 	// digest, and is counted.
 	Settled bool
-	// Known gives what was known of a file at an earlier reading, in order; nil knows nothing.
+	// Known gives what was known of a file at an earlier reading that counts for this one, in order; nil knows nothing.
 	Known *Index
 	// Record takes what is known now.
 	Record *IndexWriter
@@ -58,7 +58,7 @@ type Listed struct {
 
 // List gives all entries in order to emit, with hard links told from files. What emit gets it may keep.
 func (t *Tree) List(ctx context.Context, options ListOptions, emit func(*entry.Entry) error) (Listed, error) {
-	l := lister{tree: t, options: options, hasher: NewHasher(options.Throttle), links: NewLinks(), root: blake3.New(), emit: emit}
+	l := lister{tree: t, options: options, handles: t.Cursor(), hasher: NewHasher(options.Throttle), links: NewLinks(), root: blake3.New(), emit: emit}
 	group, ctx := errgroup.WithContext(ctx)
 	const ahead = 256 // entries whose content is being read
 	queue := make(chan *reading, ahead)
@@ -82,6 +82,7 @@ func (t *Tree) List(ctx context.Context, options ListOptions, emit func(*entry.E
 	group.Go(func() error { return l.collect(ctx, queue) })
 	err := group.Wait()
 	l.totals.Unsettled += l.missed
+	l.totals.Trusted = l.trusted
 	if err != nil {
 		return Listed{Totals: l.totals}, err
 	}
@@ -94,6 +95,7 @@ type reading struct {
 	done   chan struct{} // nil: there is nothing to read
 	digest [32]byte
 	read   int64
+	handle string
 	synced entry.Time // what its digest is from
 	err    error
 }
@@ -101,18 +103,21 @@ type reading struct {
 type lister struct {
 	tree    *Tree
 	options ListOptions
+	handles *Cursor // for the walk
 	hasher  *Hasher
 	links   *Links
 	root    *blake3.Hasher
 	row     []byte
 	totals  entry.Totals
-	missed  uint64 // the walk's own
+	missed  uint64 // the walk's own, as trusted is
+	trusted uint64
 	emit    func(*entry.Entry) error
 }
 
 func (l *lister) walk(ctx context.Context, queue, work chan<- *reading) error {
 	walk := l.tree.Walk("")
 	defer walk.Close()
+	defer l.handles.Close()
 	defer func() { l.missed = walk.Vanished }()
 	for {
 		e, err := walk.Next()
@@ -152,13 +157,17 @@ func (l *lister) prepare(r *reading) error {
 	if !l.options.Digest || e.Kind != entry.File {
 		return nil
 	}
+	if l.options.Known != nil || l.options.Record != nil {
+		r.handle = l.handles.handle(e.Path)
+	}
 	if l.options.Known != nil {
 		record, err := l.options.Known.Find(e.Path)
 		if err != nil {
 			return err
 		}
-		if record != nil && differ.Trusted(l.tree.FileSystem, e, *record) {
+		if record != nil && differ.Trusted(e, r.handle, *record) {
 			e.Digest, r.synced = record.Digest, record.Synced
+			l.trusted += occupied(e)
 			return nil
 		}
 	}
@@ -225,14 +234,18 @@ func (l *lister) add(r *reading) error {
 		l.row = entry.AppendRow(l.row[:0], e)
 		Roll(l.root, l.row)
 		if l.options.Record != nil && e.Kind == entry.File && r.err == nil {
-			record := differ.Record{Path: e.Path, Inode: e.Inode, Size: e.Size, Modified: e.Modified, Changed: e.Changed, Digest: e.Digest, Synced: r.synced}
-			if err := l.options.Record.Add(record); err != nil {
-				return err
+			record := differ.RecordOf(e, r.handle, r.synced)
+			l.options.Record.Add(record)
+			if record.Settled() {
+				l.totals.Known += occupied(e)
 			}
 		}
 	}
 	return l.emit(e)
 }
+
+// occupied is how many bytes of a file are no holes, as far as its number of blocks tells.
+func occupied(e *entry.Entry) uint64 { return uint64(min(e.Size, e.Allocated)) }
 
 // Roll adds a row to the root of a list.
 func Roll(root *blake3.Hasher, row []byte) {

@@ -3,8 +3,8 @@ package tree
 import (
 	"context"
 	"errors"
+	"io"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -126,78 +126,133 @@ func TestSealSees(t *testing.T) {
 	}
 }
 
-// TestKnown: what has not changed since it was read for an index is not read again, and a damaged index
-// knows nothing.
+// TestKnown: what has not changed since it was read for an index is not read again, and an index that is damaged, or of
+// another reading, knows nothing.
 func TestKnown(t *testing.T) {
-	root, path := t.TempDir(), filepath.Join(t.TempDir(), "index")
+	root := t.TempDir()
 	to := treetest.In(t, root)
 	to.File("kept", treetest.Bytes(1, 5000))
 	to.File("later", treetest.Bytes(2, 700))
 	tr := open(t, root)
 	tr.FileSystem = "ext4" // whatever holds the temporary folder
-	future := entry.Time{Sec: time.Now().Unix() + 3600}
-	write := func(known *Index) Listed {
+	reading := tr.Reading("web-0.1", "sender", time.Now().Add(time.Hour))
+	write := func(known *Index) (Listed, *os.File) {
 		t.Helper()
-		record, err := CreateIndex(path)
+		file, err := tr.Unnamed()
 		to.Must(err)
-		listed := mustSeal(t, tr, ListOptions{Settled: true, Known: known, Record: record, Synced: future})
+		t.Cleanup(func() { _ = file.Close() })
+		record := CreateIndex(file, reading)
+		listed := mustSeal(t, tr, ListOptions{Settled: true, Known: known, Record: record, Synced: reading.Synced})
 		to.Must(record.Commit())
-		return listed
+		return listed, file
 	}
-	read := func() *Index {
+	read := func(file *os.File) *Index {
 		t.Helper()
-		index, err := OpenIndex(path)
+		index, err := OpenIndex(file, reading)
 		to.Must(err)
-		t.Cleanup(func() { _ = index.Close() })
 		return index
 	}
-	first := write(nil)
-	if first.Read != 5700 {
-		t.Errorf("%d bytes were read", first.Read)
+	first, file := write(nil)
+	if first.Read != 5700 || first.Trusted != 0 || first.Known != 5700 {
+		t.Errorf("%+v", first.Totals)
 	}
-	second := write(read())
-	if second.Root != first.Root || second.Read != 0 {
-		t.Errorf("root %x and %x, %d bytes were read", first.Root, second.Root, second.Read)
+	second, file := write(read(file))
+	if second.Root != first.Root || second.Read != 0 || second.Trusted != 5700 || second.Known != 5700 {
+		t.Errorf("root %x and %x, %+v", first.Root, second.Root, second.Totals)
 	}
 	to.File("later", treetest.Bytes(3, 800)) // another size: one tick of the kernel's clock may be all that has passed
-	third := write(read())
-	if third.Root == first.Root || third.Read != 800 {
-		t.Errorf("the same root: %v, %d bytes were read", third.Root == first.Root, third.Read)
+	third, file := write(read(file))
+	if third.Root == first.Root || third.Read != 800 || third.Trusted != 5000 {
+		t.Errorf("the same root: %v, %+v", third.Root == first.Root, third.Totals)
 	}
-	content, err := os.ReadFile(path)
+	content, err := io.ReadAll(io.NewSectionReader(file, 0, 1<<20))
 	to.Must(err)
 	for _, damaged := range [][]byte{nil, content[:len(content)-1], content[:40], append([]byte("x"), content[1:]...), []byte(strings.Replace(string(content), "kept", "left", 1))} {
-		to.Must(os.WriteFile(path, damaged, 0o600))
-		if _, err := OpenIndex(path); !errors.Is(err, ErrNoIndex) {
+		to.File("../damaged", damaged)
+		file, err := os.Open(root + "/../damaged")
+		to.Must(err)
+		if _, err := OpenIndex(file, reading); !errors.Is(err, ErrNoIndex) {
 			t.Errorf("an index of %d bytes that is damaged: %v", len(damaged), err)
 		}
+		to.Must(file.Close())
 	}
-	if _, err := OpenIndex(path + "-none"); !errors.Is(err, ErrNoIndex) {
+	other := reading
+	other.Copy = "web-0.2"
+	if _, err := OpenIndex(file, other); !errors.Is(err, ErrNoIndex) {
+		t.Errorf("an index of another copy: %v", err)
+	}
+}
+
+// TestReading: a folder is told from every other one, and is the same when it is opened again.
+func TestReading(t *testing.T) {
+	one, two := t.TempDir(), t.TempDir()
+	now := time.Now()
+	first := open(t, one).Reading("c", "s", now)
+	if first.Volume == "" || first.Boot == "" || first.Clock == 0 {
+		t.Fatalf("%+v", first)
+	}
+	again := open(t, one).Reading("c", "s", now)
+	if step := first.Clock - again.Clock; step < 0 || step > int64(10*time.Second) {
+		t.Errorf("the clock was set by %d ns", step)
+	}
+	if again.Clock = first.Clock; again != first {
+		t.Errorf("%+v, then %+v", first, again)
+	}
+	if other := open(t, two).Reading("c", "s", now); other.Volume == first.Volume {
+		t.Errorf("two folders are %q", other.Volume)
+	}
+}
+
+// TestKeep: what a name is given to has not replaced anything, and is read by who has opened it when its name is gone.
+func TestKeep(t *testing.T) {
+	root := t.TempDir()
+	tr, to := open(t, root), treetest.In(t, root)
+	if found, err := tr.Find("kept"); found != nil || err != nil {
+		t.Fatalf("%v, %v", found, err)
+	}
+	file, err := tr.Unnamed()
+	to.Must(err)
+	defer func() { _ = file.Close() }()
+	_, err = file.WriteString("what is kept")
+	to.Must(err)
+	to.File("theirs", []byte("theirs"))
+	if err := tr.Keep(file, "theirs"); !errors.Is(err, os.ErrExist) {
 		t.Errorf("got %v", err)
+	}
+	to.Must(tr.Keep(file, "kept"))
+	found, err := tr.Find("kept")
+	to.Must(err)
+	defer func() { _ = found.Close() }()
+	to.Must(os.Remove(root + "/kept"))
+	content, err := io.ReadAll(found)
+	theirs, err2 := os.ReadFile(root + "/theirs")
+	if to.Must(errors.Join(err, err2)); string(content) != "what is kept" || string(theirs) != "theirs" {
+		t.Errorf("%q and %q", content, theirs)
 	}
 }
 
 // TestIndexOrder: records are found in order, and what is not there is not.
 func TestIndexOrder(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "index")
-	w, err := CreateIndex(path)
+	tr := open(t, t.TempDir())
+	file, err := tr.Unnamed()
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := differ.Record{Path: "a/x", Size: 5, Inode: entry.ID{Ino: 3}, Modified: entry.Time{Sec: -1, Nsec: 2}, Changed: entry.Time{Sec: 4}, Synced: entry.Time{Sec: 5, Nsec: 6}, Digest: [32]byte{7}}
+	defer func() { _ = file.Close() }()
+	tr.FileSystem = "xfs"
+	reading := tr.Reading("c", "s", time.Now())
+	w := CreateIndex(file, reading)
+	want := differ.Record{Path: "a/x", Size: 5, Inode: entry.ID{Ino: 3}, Handle: "1 xyz", Modified: entry.Time{Sec: -1, Nsec: 2}, Changed: entry.Time{Sec: 4}, Synced: entry.Time{Sec: 5, Nsec: 6}, Digest: [32]byte{7}}
 	for _, r := range []differ.Record{{Path: "a"}, want, {Path: "b"}} {
-		if err := w.Add(r); err != nil {
-			t.Fatal(err)
-		}
+		w.Add(r)
 	}
 	if err := w.Commit(); err != nil {
 		t.Fatal(err)
 	}
-	x, err := OpenIndex(path)
+	x, err := OpenIndex(file, reading)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = x.Close() }()
 	for _, tc := range []struct {
 		path  string
 		there bool

@@ -19,7 +19,7 @@ import (
 )
 
 // Version is what both sides must speak. It changes with any change of a message.
-const Version = 1
+const Version = 2
 
 // Limits.
 const (
@@ -66,7 +66,9 @@ const (
 	TypeAlive
 	TypeDone
 	TypeError
-	lastType = TypeError
+	TypeKnown
+	TypeRecord
+	lastType = TypeRecord
 )
 
 // Packed is the flag of a payload that is a zstd frame.

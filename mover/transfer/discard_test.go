@@ -8,43 +8,9 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/sliceshift/sliceshift/internal/treetest"
-	"github.com/sliceshift/sliceshift/mover/tree"
 )
-
-// TestVerifyChanged: after a pass that has read everything, the next one reads on both sides only what has
-// changed since; and its root is that of a pass that reads everything.
-func TestVerifyChanged(t *testing.T) {
-	t.Parallel()
-	p := newPair(t)
-	p.pipes = newPipes()
-	from := treetest.In(t, p.source)
-	for i := range 5 {
-		from.File(fmt.Sprintf("f%d", i), treetest.Bytes(uint64(i), 1000))
-	}
-	dir, verify := t.TempDir(), VerifyFull
-	later := func() time.Time { return time.Now().Add(time.Hour) } // nothing has changed for a minute
-	p.changeSender = func(o *SenderOptions) {
-		o.Index, o.Now = dir+"/sender", later
-		o.Source.(*tree.Tree).FileSystem = "ext4" // whatever holds the temporary folder
-	}
-	p.changeReceiver = func(o *ReceiverOptions) {
-		o.Index, o.Now, o.Verify, o.Tree.FileSystem = dir+"/receiver", later, verify, "ext4"
-	}
-	p.mustRun(true)
-	from.File("f3", treetest.Bytes(9, 1001))
-	verify = VerifyChanged
-	changed := p.mustRun(true)
-	if own, peer := p.receiver.Counts.Verified.Load(), p.sender.Read.Load(); own != 1001 || peer != 1001 {
-		t.Errorf("%d bytes were read at the destination and %d at the source, not 1001", own, peer)
-	}
-	verify = VerifyFull
-	if full := p.mustRun(true); full.Own.Root != changed.Own.Root {
-		t.Errorf("roots %x and %x", full.Own.Root, changed.Own.Root)
-	}
-}
 
 // TestDiscard: only a failure of the destination's own disk makes its volume one to discard.
 func TestDiscard(t *testing.T) {
