@@ -62,6 +62,8 @@ type CopyAsked struct {
 	Transport api.CopyTransport
 	// Warm says whether passes are made while the ordinal runs; empty is Auto.
 	Warm api.CopyWarmMode
+	// Verify says what is read of both sides once the ordinal is down; empty is Full.
+	Verify api.CopyVerify
 	// Budget is for how long the ordinal may be down by what is projected; 0 is DefaultDowntimeBudget.
 	Budget time.Duration
 	// Limit is for how long the ordinal may be copied while it is down; 0: for as long as it takes.
@@ -171,6 +173,13 @@ type MoverResult struct {
 	Bytes, Files, Written, Seconds int64
 	// ReadRate is how many bytes a second this side reads for a proof; 0: it was not measured.
 	ReadRate int64
+	// Verify is how both sides were compared; empty: they were not. Read is how many bytes of this side were read for it,
+	// and Trusted how many were not, since nothing has changed since a warm pass read them.
+	Verify        api.CopyVerify
+	Read, Trusted int64
+	// Known is how many bytes the next pass need not read by what a warm one has kept, and Young how many it has to although
+	// they may not change any more. Proving is how many of its seconds it has read for that.
+	Known, Young, Proving int64
 }
 
 // Entrance is the Service of a receiver.
@@ -226,6 +235,9 @@ type CopyAction struct {
 	Peer, Address string
 	// Content has files compared that look alike: a pass before this one has found both sides different.
 	Content bool
+	// Verify is what a pass reads at its end; empty: nothing. Copy is what is kept between passes by for Changed.
+	Verify api.CopyVerify
+	Copy   string
 	// Released is the fence that Release writes, and Seal the root that TakeOver does. Returned takes the mark
 	// of a release off.
 	Released, Seal string

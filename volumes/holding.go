@@ -62,7 +62,9 @@ type Volume struct {
 	Note     Note
 	ClaimRef Ref
 	// Class is its storage class; empty: it has none.
-	Class       string
+	Class string
+	// FileSystem is the one that it says to have, "block" where it has none, or what else it is; empty: it does not say.
+	FileSystem  string
 	Handle      string
 	Terminating bool
 	// Ours is true when this migration created it.

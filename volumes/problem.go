@@ -47,6 +47,8 @@ const (
 	ReasonCopyStuck        = "CopyStuck"
 	ReasonCopyOverBudget   = "CopyOverBudget"
 	ReasonCopyMayNotFit    = "CopyMayNotFitBudget"
+	ReasonCopyReadsAll     = "CopyReadsAll"
+	ReasonCopyTrusts       = "CopyTrustsUnchanged"
 	ReasonCopyAwaitsWord   = "CopyAwaitsWord"
 	ReasonCopyNotSealed    = "CopyNotSealed"
 	ReasonCopyRelayed      = "CopyRelayed"

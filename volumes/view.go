@@ -67,7 +67,7 @@ func ViewVolume(volume *corev1.PersistentVolume, owner types.UID) Volume {
 		Phase:  volume.Status.Phase,
 		Policy: volume.Spec.PersistentVolumeReclaimPolicy,
 		Note:   ParseNote(volume.Annotations[api.OriginalReclaimPolicyAnnotationKey]),
-		Class:  volume.Spec.StorageClassName,
+		Class:  volume.Spec.StorageClassName, FileSystem: fileSystem(volume.Spec),
 		Handle: Handle(volume), Terminating: volume.DeletionTimestamp != nil,
 		Ours: volume.Annotations[api.OwnerAnnotationKey] == string(owner), Fence: volume.Annotations[api.FenceAnnotationKey],
 		Released: volume.Annotations[api.ReleasedAnnotationKey], Seal: volume.Annotations[api.SealAnnotationKey],
@@ -76,4 +76,19 @@ func ViewVolume(volume *corev1.PersistentVolume, owner types.UID) Volume {
 		view.ClaimRef = Ref{Namespace: ref.Namespace, Name: ref.Name, UID: ref.UID}
 	}
 	return view
+}
+
+// fileSystem is what a volume says of its own.
+func fileSystem(spec corev1.PersistentVolumeSpec) string {
+	switch {
+	case spec.VolumeMode != nil && *spec.VolumeMode == corev1.PersistentVolumeBlock:
+		return "block"
+	case spec.CSI != nil:
+		return spec.CSI.FSType
+	case spec.NFS != nil:
+		return "nfs"
+	case spec.Local != nil && spec.Local.FSType != nil:
+		return *spec.Local.FSType
+	}
+	return ""
 }

@@ -155,6 +155,7 @@ var embeddedOnly = map[string]string{
 	"TestCopyAhead":                    played,
 	"TestCopyAheadRefused":             played,
 	"TestCopyAheadTurnsBack":           played,
+	"TestCopyVerifyChanged":            played,
 	"TestCopyWarm":                     played,
 	"TestCopyWarmPodMoves":             played,
 	"TestCopyWarmPause":                played,

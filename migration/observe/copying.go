@@ -183,7 +183,7 @@ func copyingOf(m *api.Migration, source, destination *observed, v plan.OrdinalVo
 		return nil
 	}
 	asked := askedOf(m, v.Template).Copy
-	seen := &volumes.Copying{Asked: volumes.CopyAsked{Image: asked.Image, Address: asked.Address, Transport: asked.Transport, Warm: asked.Warm, Cutover: asked.Cutover, Prefetch: asked.Prefetch}}
+	seen := &volumes.Copying{Asked: volumes.CopyAsked{Image: asked.Image, Address: asked.Address, Transport: asked.Transport, Warm: asked.Warm, Cutover: asked.Cutover, Prefetch: asked.Prefetch, Verify: asked.Verify}}
 	if asked.DowntimeBudget != nil {
 		seen.Asked.Budget = asked.DowntimeBudget.Duration
 	}
@@ -281,6 +281,8 @@ func moverOf(pod *corev1.Pod, owner types.UID) volumes.Mover {
 		m.Result = volumes.MoverResult{
 			Done: seen.Done(), Root: said.Root, Torn: said.Result == report.Discard, Message: said.Message,
 			Bytes: said.Bytes, Files: said.Files, Written: said.Written, Seconds: int64(said.Seconds + 0.5), ReadRate: max(said.ReadRate, 0),
+			Verify: api.CopyVerify(said.Verify), Read: max(said.Read, 0), Trusted: max(said.Trusted, 0),
+			Known: max(said.Known, 0), Young: max(said.Young, 0), Proving: int64(max(said.Verifying, 0)),
 		}
 		if seen.Warm {
 			m.Result.Bytes -= said.Holes // nobody reads them

@@ -57,6 +57,12 @@ type CopyWarm struct {
 	// it could not be told.
 	// +optional
 	ReadRate int64 `json:"readRate,omitempty"`
+	// known is how many of bytes the last one has read and kept, so that they need not be read at the stop unless they change
+	// (verify: Changed), and young how many it has not for now since they had changed less than 60 s before.
+	// +optional
+	Known int64 `json:"known,omitempty"`
+	// +optional
+	Young int64 `json:"young,omitempty"`
 	// troubleSince is since when no pass comes about, and trouble is why; absent once one has ended well.
 	// +optional
 	TroubleSince metav1.Time `json:"troubleSince,omitempty,omitzero"`

@@ -351,7 +351,16 @@ type CopySeal struct {
 	// from and to tell the disks that were read from every other one.
 	From string `json:"from"`
 	To   string `json:"to"`
-	// bytes and files are what was read, written is how many bytes the pass had to write, and seconds is how long
+	// verify is how they were compared. Changed: not all was read; absent for what is no copy, and for one of before that was said.
+	// +optional
+	Verify CopyVerify `json:"verify,omitempty"`
+	// read is how many bytes of both sides together were read for it, and trusted how many were not, since nothing has
+	// changed since a warm pass read them.
+	// +optional
+	Read int64 `json:"read,omitempty"`
+	// +optional
+	Trusted int64 `json:"trusted,omitempty"`
+	// bytes and files are what there is, written is how many bytes the pass had to write, and seconds is how long
 	// it took.
 	// +optional
 	Bytes int64 `json:"bytes,omitempty"`

@@ -141,6 +141,10 @@ type CopySpec struct {
 	// at any time.
 	// +optional
 	CutoverAt *metav1.Time `json:"cutoverAt,omitempty"`
+	// verify says what is read of both sides once the ordinal is down, to prove that they are equal. Default: Full. It may be
+	// changed at any time.
+	// +optional
+	Verify CopyVerify `json:"verify,omitempty"`
 	// prefetch is of how many ordinals whose turn comes next warm passes are made while another one is on its way, so
 	// that little is left when it is theirs. The pods, claims and disks of all of them are there at once. Default: 0.
 	// It may be changed at any time.
@@ -166,6 +170,21 @@ const (
 	// TransportRelay has the process that moves (the manager, or "migrate run") forward a port of both pods, and pass on
 	// what comes, through both API servers. It is slow, and works where neither side reaches the other.
 	TransportRelay CopyTransport = "Relay"
+)
+
+// CopyVerify says what is read of both sides to prove that they are equal.
+//
+// +kubebuilder:validation:Enum=Full;Changed
+type CopyVerify string
+
+// The ways.
+const (
+	// CopyVerifyFull reads every byte of both sides.
+	CopyVerifyFull CopyVerify = "Full"
+	// CopyVerifyChanged has warm passes read both sides, and then reads what has changed since, as far as the file system
+	// tells: of a regular file on ext4, xfs or btrfs whose inode, size and times are the same it trusts what was read before. Damage
+	// on a disk since then is not seen. Where that cannot be told all is read.
+	CopyVerifyChanged CopyVerify = "Changed"
 )
 
 // CopyCutover says when an ordinal that was copied while it ran is stopped.

@@ -9,8 +9,9 @@ type Totals struct {
 	Unsettled uint64
 	// Read is how many bytes were read for the digests, and Trusted how many were not, since an earlier reading counts.
 	Read, Trusted uint64
-	// Known is how many bytes a later reading need not read, as far as is known now.
-	Known uint64
+	// Known is how many bytes a later reading need not read, as far as is known now, and Young how many it must since they had
+	// changed too shortly before.
+	Known, Young uint64
 }
 
 // Count adds an entry.

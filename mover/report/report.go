@@ -59,8 +59,10 @@ type Result struct {
 	// changed since a warm pass has read them.
 	Read    int64 `json:"read,omitempty"`
 	Trusted int64 `json:"trusted,omitempty"`
-	// Known is how many bytes the next pass need not read on either side, by what this one has kept.
+	// Known is how many bytes the next pass need not read on either side, by what this one has kept, and Young how many it must
+	// on the side that has more of them, since they had changed less than 60 s before.
 	Known int64 `json:"known,omitempty"`
+	Young int64 `json:"young,omitempty"`
 	// Differences is how many entries differ, Path the first one of them, and What in what it does.
 	Differences int64  `json:"differences,omitempty"`
 	Path        string `json:"path,omitempty"`

@@ -172,3 +172,29 @@ func TestWarmProofWhileWritten(t *testing.T) {
 	p.mustRun(true)
 	treetest.Same(t, p.source, p.destination)
 }
+
+// TestImpatientSender: a sender whose receiver still reads its own side, for longer than its patience, has not lost it.
+func TestImpatientSender(t *testing.T) {
+	t.Parallel()
+	p := changing(t)
+	treetest.In(t, p.source).File("file", treetest.Bytes(1, 5000))
+	const patience = 200 * time.Millisecond
+	changes := p.changeSender
+	p.changeSender = func(o *SenderOptions) {
+		changes(o)
+		o.Patience = patience
+	}
+	p.with(func(o *ReceiverOptions) {
+		now, begun := o.Now, time.Time{}
+		o.Now = func() time.Time { // its own list begins, and takes its time
+			if begun.IsZero() {
+				begun = time.Now()
+			}
+			treetest.WaitUntil(t, func() bool { return time.Since(begun) > 5*patience })
+			return now()
+		}
+	})
+	if !p.mustRun(false).Kept {
+		t.Error("nothing was kept")
+	}
+}

@@ -15,6 +15,7 @@ import (
 
 // prove has both sides read what they have, but for what is known from the pass before, and keeps what a warm pass finds.
 func (r *Receiver) prove(ctx context.Context, before found) (Outcome, error) {
+	defer r.attend(ctx)()
 	if r.options.Verify != VerifyChanged {
 		before = found{}
 	}
@@ -32,6 +33,24 @@ func (r *Receiver) prove(ctx context.Context, before found) (Outcome, error) {
 		outcome.Kept = r.keep(ctx, record)
 	}
 	return outcome, err
+}
+
+// attend keeps a connection open until it is ended: a receiver that reads its own side, and has nothing to ask for, is not lost.
+func (r *Receiver) attend(ctx context.Context) (end func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		err := r.call(ctx, func(_ context.Context, c *conn) error {
+			_, err := c.receive(0)
+			return err
+		})
+		r.options.Log.Debug("the sender is not attended any more", "why", err)
+	}()
+	return func() {
+		cancel()
+		<-ended
+	}
 }
 
 // verify has both sides read what they have, and compares: entry by entry, to say where they differ, and

@@ -238,6 +238,8 @@ func (l *lister) add(r *reading) error {
 			l.options.Record.Add(record)
 			if record.Settled() {
 				l.totals.Known += occupied(e)
+			} else {
+				l.totals.Young += occupied(e)
 			}
 		}
 	}

@@ -130,7 +130,7 @@ type ListEnd struct {
 
 // Append appends the message.
 func (m ListEnd) Append(b []byte) []byte {
-	for _, n := range []uint64{m.Entries, m.Files, m.Bytes, m.Holes, m.Unsettled, m.Read, m.Trusted, m.Known} {
+	for _, n := range []uint64{m.Entries, m.Files, m.Bytes, m.Holes, m.Unsettled, m.Read, m.Trusted, m.Known, m.Young} {
 		b = binary.AppendUvarint(b, n)
 	}
 	b = append(b, m.Root[:]...)
@@ -141,7 +141,7 @@ func (m ListEnd) Append(b []byte) []byte {
 func ReadListEnd(b []byte) (ListEnd, error) {
 	r := codec.NewReader(b)
 	var m ListEnd
-	for _, n := range []*uint64{&m.Entries, &m.Files, &m.Bytes, &m.Holes, &m.Unsettled, &m.Read, &m.Trusted, &m.Known} {
+	for _, n := range []*uint64{&m.Entries, &m.Files, &m.Bytes, &m.Holes, &m.Unsettled, &m.Read, &m.Trusted, &m.Known, &m.Young} {
 		*n = r.Uvarint(math.MaxUint64)
 	}
 	copy(m.Root[:], r.Fixed(len(m.Root)))

@@ -69,6 +69,9 @@ func (v view) need(role volumes.Role) volumes.Verdict {
 		verdict := v.onMover(volumes.CreateMover, role)
 		action := &verdict.Action.Copy
 		action.Pass, action.Warm, action.Content = v.pass(), v.warming, !v.warming && v.c.Attempt.Passes > 0
+		if action.Verify = v.verify(); action.Verify == api.CopyVerifyChanged {
+			action.Copy = v.c.Incoming.Ref.Name
+		}
 		action.Relayed = v.relays()
 		if role != volumes.RoleReceiver && !action.Relayed {
 			action.Address = cmp.Or(v.c.Asked.Address, v.c.Entrance.Address)
@@ -226,6 +229,7 @@ func (v view) compared() volumes.Verdict {
 	next.Seal.Root, next.Seal.Released, next.Seal.Volume = to.Root, v.Giver.Volume.Released, v.c.Incoming.Volume.Name
 	next.Seal.From, next.Seal.To = volumes.Disk(v.Giver.Volume.Handle), volumes.Disk(v.c.Incoming.Volume.Handle)
 	next.Torn = api.CopyTorn{}
+	next.Seal.Verify, next.Seal.Read, next.Seal.Trusted = to.Verify, from.Read+to.Read, from.Trusted+to.Trusted
 	next.Seal.Bytes, next.Seal.Files, next.Seal.Written, next.Seal.Seconds = to.Bytes, to.Files, to.Written, to.Seconds
 	return volumes.Verdict{Attempt: &next}
 }

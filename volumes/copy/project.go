@@ -24,14 +24,16 @@ const (
 	fast = 2 << 30
 	// telling is the least that a pass must have written for its rate to say something.
 	telling = 8 << 20
+	// settling is after how many warm passes what is still young is what the ordinal writes all the time.
+	settling = 3
 )
 
 // projection is how long an ordinal would be down, were it stopped now.
 type projection struct {
 	// delta is for what has changed since the last warm pass began, and proof for reading all of it again.
 	delta, proof time.Duration
-	// bytes are read for it, at rate.
-	bytes, rate int64
+	// bytes are read for it, at rate; trusted are not, and young would not be after another warm pass.
+	bytes, rate, trusted, young int64
 	// measured is true where that rate was.
 	measured bool
 }
@@ -43,11 +45,25 @@ func (p projection) helps(budget time.Duration) bool {
 	return p.downtime() > budget && handover+p.proof < budget
 }
 
+// settles says whether a warm pass that is made a while later may bring the downtime below a budget: what the one before has
+// written itself was too young to be trusted.
+func (p projection) settles(budget time.Duration) bool {
+	return p.young > 0 && p.downtime() > budget && handover+lasts(float64(p.bytes-p.young), p.rate) < budget
+}
+
 // project is what the warm passes so far let expect.
 func (v view) project() projection {
 	done := v.c.Attempt.Warm
 	since := v.c.Now.Sub(began(done))
-	p := projection{bytes: done.Bytes, rate: readRate(done), measured: done.ReadRate > 0, proof: lasts(float64(done.Bytes), readRate(done))}
+	p := projection{bytes: done.Bytes, rate: readRate(done), measured: done.ReadRate > 0}
+	if v.changes() {
+		p.trusted = min(done.Known, done.Bytes)
+		p.bytes -= p.trusted
+		if done.Passes < settling {
+			p.young = min(done.Young, p.bytes)
+		}
+	}
+	p.proof = lasts(float64(p.bytes), p.rate)
 	if done.Passes == 1 {
 		// Nobody knows how much it writes: at most, it took as long to write as it takes to copy.
 		p.delta = min(since, lasts(float64(done.Bytes), cmp.Or(done.Rate, v.assumedRate())))
@@ -89,10 +105,11 @@ func began(w api.CopyWarm) time.Time {
 	return w.Ended.Add(-time.Duration(w.Seconds) * time.Second)
 }
 
-// measure notes what a warm pass tells of rates; before is what was known.
-func measure(now *api.CopyWarm, before api.CopyWarm) {
+// measure notes what a warm pass tells of rates; before is what was known, and proving how many of its seconds it has not
+// copied.
+func measure(now *api.CopyWarm, before api.CopyWarm, proving int64) {
 	if now.Written >= telling {
-		now.Rate = max(now.Rate, now.Written/max(now.Seconds, 1))
+		now.Rate = max(now.Rate, now.Written/max(now.Seconds-proving, 1))
 	}
 	if before.Passes == 0 {
 		return
@@ -115,7 +132,7 @@ func (v view) cutover() volumes.Verdict {
 		return v.word()
 	case p.downtime() <= v.budget():
 		return volumes.Verdict{}
-	case p.helps(v.budget()):
+	case p.helps(v.budget()), p.settles(v.budget()):
 		return v.slowly(v.waits("the next warm pass of claim %s/%s has left less to the last one. %s", v.Giver.Ref.Namespace, v.Giver.Ref.Name, p))
 	}
 	return blocked(volumes.ReasonCopyOverBudget,
@@ -153,8 +170,12 @@ func (p projection) String() string {
 	if p.measured {
 		how = "measured"
 	}
-	return fmt.Sprintf("It would be down for about %s: %s for pods and volumes, %s for what has changed since the last warm pass, %s for reading %s again, at %s a second as %s",
+	text := fmt.Sprintf("It would be down for about %s: %s for pods and volumes, %s for what has changed since the last warm pass, %s for reading %s again, at %s a second as %s",
 		rounded(p.downtime()), handover, rounded(p.delta), rounded(p.proof), size(p.bytes), size(p.rate), how)
+	if p.trusted > 0 {
+		text += fmt.Sprintf("; %s are not read again, since copy.verify is Changed", size(p.trusted))
+	}
+	return text
 }
 
 func rounded(d time.Duration) time.Duration { return max(d, 0).Round(time.Second) }

@@ -112,12 +112,12 @@ func TestCutover(t *testing.T) {
 func TestMeasure(t *testing.T) {
 	at := func(after time.Duration) metav1.Time { return metav1.NewTime(time.Unix(1000, 0).Add(after)) }
 	first := api.CopyWarm{Passes: 1, Ended: at(100 * time.Second), Written: 100 << 20, Seconds: 100}
-	measure(&first, api.CopyWarm{})
+	measure(&first, api.CopyWarm{}, 0)
 	if first.Rate != 1<<20 || first.Changes != 0 {
 		t.Errorf("after the first: %+v", first)
 	}
 	second := api.CopyWarm{Passes: 2, Ended: at(115 * time.Second), Written: 1 << 20, Seconds: 5, Rate: first.Rate}
-	measure(&second, first)
+	measure(&second, first, 0)
 	if second.Rate != 1<<20 || second.Changes != (1<<20)/110 {
 		t.Errorf("after the second: %+v", second)
 	}

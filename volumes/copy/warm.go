@@ -22,6 +22,9 @@ const (
 	stale = 5 * time.Minute
 	// between is how long the pods of two warm passes lie apart.
 	between = 5 * time.Second
+	// aging is how long it takes until what has changed before a warm pass has been left alone for long enough to be
+	// trusted (differ.Record), with something to spare.
+	aging = 70 * time.Second
 )
 
 // Ahead makes passes while the ordinal runs, so that its stop costs what has changed since, and the proof. When
@@ -109,11 +112,11 @@ func (v view) cold(why string) volumes.Verdict {
 }
 
 // WarnOf says that a claim cannot be copied while its ordinal runs, or that its ordinal may be down for longer than it
-// may; and that its bytes take the slow way.
+// may, or what is trusted; and that its bytes take the slow way.
 func (Copy) WarnOf(pair volumes.Pair) []volumes.Problem {
 	v := viewOf(pair)
 	var found []volumes.Problem
-	for _, problem := range []*volumes.Problem{cmp.Or(v.once(), v.doubt()), v.slow()} {
+	for _, problem := range []*volumes.Problem{cmp.Or(v.once(), v.trusts(), v.doubt()), v.slow()} {
 		if problem != nil {
 			found = append(found, *problem)
 		}
@@ -145,6 +148,7 @@ func (v view) astray() bool {
 func (v view) unsealed() volumes.Verdict {
 	next := v.c.Attempt
 	next.Seal, next.Passes, next.Differs = api.CopySeal{}, 0, ""
+	next.Warm.Known, next.Warm.Young = 0, 0 // the last pass has removed what was kept
 	return volumes.Verdict{Attempt: &next}
 }
 
@@ -170,7 +174,11 @@ func (v view) old() bool {
 	if since > max(stale, took) {
 		return true
 	}
-	return !v.c.Early && v.automatic() && v.project().helps(v.budget()) && since >= between
+	if v.c.Early || !v.automatic() {
+		return false
+	}
+	p := v.project()
+	return p.helps(v.budget()) && since >= between || p.settles(v.budget()) && since >= aging
 }
 
 // warmPass makes one pass from the ordinal's own claim, beside its pod. Where none comes about for long a person is told.
@@ -227,12 +235,13 @@ func (v view) warmed() volumes.Verdict {
 		Passes: v.pass(), Ended: metav1.NewTime(v.c.Now),
 		Bytes: from.Bytes, Files: from.Files, Written: from.Written, Seconds: from.Seconds,
 		Rate: before.Rate, Changes: before.Changes, ReadRate: cmp.Or(slower(from.ReadRate, v.c.Warm.Result.ReadRate), before.ReadRate),
+		Known: from.Known, Young: from.Young,
 		By: before.By, Why: before.Why,
 	}
 	if v.based() {
 		next.Warm.Taken = metav1.NewTime(v.c.Receiver.Made) // the receiver is made before the snapshot is asked for
 	}
 	next.Torn = api.CopyTorn{}
-	measure(&next.Warm, before)
+	measure(&next.Warm, before, from.Proving)
 	return volumes.Verdict{Attempt: &next}
 }

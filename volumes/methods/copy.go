@@ -1,6 +1,7 @@
 package methods
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -200,9 +201,7 @@ func (w writer) spec() manifest.Spec {
 		Namespace: w.action.Ref.Namespace, Name: w.action.Copy.Pod, Owner: w.Owner, Fence: w.action.Fence, Claim: w.action.Ref.Name,
 		Attempt: w.action.Copy.Attempt, Pass: w.action.Copy.Pass, Content: w.action.Copy.Content, Connect: w.action.Copy.Address, Relayed: w.action.Copy.Relayed,
 		Warm: w.action.Copy.Warm, Node: w.action.Copy.Node, Image: w.Copy.Image, Resources: w.Copy.Resources,
-	}
-	if spec.Warm {
-		spec.Verify = "None" // the application writes: nothing would be proven
+		Verify: cmp.Or(string(w.action.Copy.Verify), "None"), Copy: w.action.Copy.Copy,
 	}
 	if w.Copy.Bandwidth != nil {
 		spec.Bandwidth = w.Copy.Bandwidth.String()
@@ -254,6 +253,7 @@ func Rehearsal(c volumes.Carrier, claim volumes.Ref, role volumes.Role, template
 	w.action.Ref, w.action.Copy.Role, w.action.Copy.Attempt, w.action.Copy.Pass = claim, role, 1, 1
 	w.action.Copy.Pod, w.action.Copy.Address = copy.PodName(role, claim, c.Owner, 1), "receiver:8722"
 	w.action.Copy.Relayed = c.Copy.Transport == api.TransportRelay
+	w.action.Copy.Verify, w.action.Copy.Copy = cmp.Or(c.Copy.Verify, api.CopyVerifyFull), volumes.IncomingRef(claim, c.Owner, 1).Name
 	return w.pod(template, nil)
 }
 

@@ -40,7 +40,14 @@ func Receiver(s Spec) *corev1.Pod {
 	}
 	args := []string{"receive", "--listen=" + net.JoinHostPort(listen, strconv.Itoa(Port))}
 	args = append(args, "--pass="+passName(s.Warm))
-	if s.Verify != "" {
+	switch {
+	case s.changed():
+		args = append(args, "--verify="+s.Verify, "--copy="+s.Copy)
+	case s.Verify == string(api.CopyVerifyChanged) && s.Warm:
+		args = append(args, "--verify=None") // what would be read would count for nothing
+	case s.Verify == string(api.CopyVerifyChanged):
+		args = append(args, "--verify=Full")
+	case s.Verify != "":
 		args = append(args, "--verify="+s.Verify)
 	}
 	if s.Content {
@@ -73,10 +80,21 @@ func Sender(s Spec) *corev1.Pod {
 		// Where nobody tells it a peer, or it has lost its own, it does not stay beside the application's pod.
 		args = append(args, "--forget", "--patience="+warmPatience.String())
 	}
+	if s.changed() {
+		args = append(args, "--copy="+s.Copy, "--scratch="+Scratch)
+	}
 	pod := s.pod(s.role(), args)
 	pod.Spec.Volumes[0].PersistentVolumeClaim.ReadOnly = true
+	if s.changed() {
+		pod.Spec.Volumes = append(pod.Spec.Volumes, corev1.Volume{Name: "scratch", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}})
+		mounts := &pod.Spec.Containers[0].VolumeMounts
+		*mounts = append(*mounts, corev1.VolumeMount{Name: "scratch", MountPath: Scratch})
+	}
 	return pod
 }
+
+// changed says whether what a warm pass has read need not be read again. Of a device that cannot be told.
+func (s Spec) changed() bool { return s.Verify == string(api.CopyVerifyChanged) && !s.block() }
 
 func passName(warm bool) string {
 	if warm {

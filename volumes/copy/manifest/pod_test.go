@@ -1,6 +1,8 @@
 package manifest
 
 import (
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -46,19 +48,44 @@ func changed(s Spec, change func(*Spec)) Spec {
 	return s
 }
 
+// trusting has a pass read what has changed.
+func trusting(s *Spec) {
+	s.Verify, s.Copy, s.Connect = "Changed", "sliceshift-in-x1-a2", "10.0.0.9:8722"
+}
+
+// TestChangedOfDevices: a device is read in full, whatever was asked for.
+func TestChangedOfDevices(t *testing.T) {
+	for _, pod := range []*corev1.Pod{Receiver(changed(spec(), trusting)), Sender(changed(spec(), trusting))} {
+		if !slices.Contains(pod.Spec.Containers[0].Args, "--copy=sliceshift-in-x1-a2") {
+			t.Errorf("of a tree: %v", pod.Spec.Containers[0].Args)
+		}
+	}
+	block := changed(spec(), trusting)
+	block.Mode = corev1.PersistentVolumeBlock
+	for _, pod := range []*corev1.Pod{Receiver(block), Sender(block)} {
+		for _, arg := range pod.Spec.Containers[0].Args {
+			if arg == "--verify=Changed" || strings.HasPrefix(arg, "--copy=") {
+				t.Errorf("of a device: %s", arg)
+			}
+		}
+	}
+}
+
 // TestPods: the manifests are as reviewed in testdata.
 func TestPods(t *testing.T) {
 	for name, object := range map[string]any{
-		"receiver.yaml":       Receiver(spec()),
-		"receiver-full.yaml":  Receiver(changed(full(), func(s *Spec) { s.Warm = true })),
-		"receiver-block.yaml": Receiver(changed(spec(), func(s *Spec) { s.Mode = corev1.PersistentVolumeBlock })),
-		"sender-last.yaml":    Sender(changed(spec(), func(s *Spec) { s.Connect, s.Node = "10.0.0.9:8722", "node-3" })),
-		"sender-warm.yaml":    Sender(changed(full(), func(s *Spec) { s.Warm, s.Node, s.Claim = true, "node-3", "data-web-0" })),
-		"sender-block.yaml":   Sender(changed(spec(), func(s *Spec) { s.Mode, s.Connect = corev1.PersistentVolumeBlock, "10.0.0.9:8722" })),
-		"receiver-relay.yaml": Receiver(changed(spec(), func(s *Spec) { s.Relayed = true })),
-		"sender-relay.yaml":   Sender(changed(spec(), func(s *Spec) { s.Relayed = true })),
-		"placeholder.yaml":    Placeholder(full()),
-		"service.yaml":        ServiceFor(spec(), corev1.ServiceTypeLoadBalancer),
+		"receiver.yaml":         Receiver(spec()),
+		"receiver-full.yaml":    Receiver(changed(full(), func(s *Spec) { s.Warm = true })),
+		"receiver-block.yaml":   Receiver(changed(spec(), func(s *Spec) { s.Mode = corev1.PersistentVolumeBlock })),
+		"sender-last.yaml":      Sender(changed(spec(), func(s *Spec) { s.Connect, s.Node = "10.0.0.9:8722", "node-3" })),
+		"sender-warm.yaml":      Sender(changed(full(), func(s *Spec) { s.Warm, s.Node, s.Claim = true, "node-3", "data-web-0" })),
+		"sender-block.yaml":     Sender(changed(spec(), func(s *Spec) { s.Mode, s.Connect = corev1.PersistentVolumeBlock, "10.0.0.9:8722" })),
+		"receiver-relay.yaml":   Receiver(changed(spec(), func(s *Spec) { s.Relayed = true })),
+		"sender-relay.yaml":     Sender(changed(spec(), func(s *Spec) { s.Relayed = true })),
+		"placeholder.yaml":      Placeholder(full()),
+		"receiver-changed.yaml": Receiver(changed(spec(), trusting)),
+		"sender-changed.yaml":   Sender(changed(spec(), trusting)),
+		"service.yaml":          ServiceFor(spec(), corev1.ServiceTypeLoadBalancer),
 	} {
 		t.Run(name, func(t *testing.T) {
 			text, err := yaml.Marshal(object)

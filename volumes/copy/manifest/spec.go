@@ -69,6 +69,9 @@ const (
 	// Device is where a volume of mode Block is.
 	Device = "/dev/volume"
 
+	// Scratch is where a sender keeps what was read, while it runs.
+	Scratch = "/scratch"
+
 	keyFile  = "/keys/key"
 	peerFile = "/peer/fingerprint"
 )
@@ -98,8 +101,9 @@ type Spec struct {
 	// Bandwidth and ReadRate are the most bytes a second that a sender sends, and reads, as quantities; empty:
 	// not limited.
 	Bandwidth, ReadRate string
-	// Verify is Full or None: whether a receiver compares both sides, every byte, at the end. Empty is Full.
-	Verify string
+	// Verify is Full, Changed or None: what of both sides is read at the end. Empty is Full. Copy tells the copy from every
+	// other one, for Changed.
+	Verify, Copy string
 	// Content: files of one size and time are compared too. It is for the pass after one that ended Different.
 	Content bool
 

@@ -20,7 +20,7 @@ const volumeHelp = "how the data of a claim template moves, as `TEMPLATE=METHOD`
 
 const (
 	emptyWords = "fills-from-peers, ready-when-filled, returns-to-kept"
-	copyWords  = "size=SIZE, transport=auto|direct|relay, service=cluster-ip|node-port|load-balancer, address=HOST:PORT, bandwidth=BYTES, run-as=USER[:GROUP], warm=auto|mount|snapshot|none, downtime=DURATION, limit=DURATION, cutover=automatic|manual|now|2026-12-01T02:00:00Z, prefetch=0..8"
+	copyWords  = "size=SIZE, transport=auto|direct|relay, service=cluster-ip|node-port|load-balancer, address=HOST:PORT, bandwidth=BYTES, run-as=USER[:GROUP], warm=auto|mount|snapshot|none, downtime=DURATION, limit=DURATION, cutover=automatic|manual|now|2026-12-01T02:00:00Z, prefetch=0..8, verify=full|changed"
 
 	snapshotWords = "class=VOLUMESNAPSHOTCLASS, size=SIZE"
 )
@@ -100,6 +100,9 @@ var warmWords = map[string]api.CopyWarmMode{"auto": api.CopyWarmAuto, "mount": a
 // cutoverWords say when an ordinal that was copied while it ran is stopped.
 var cutoverWords = map[string]api.CopyCutover{"automatic": api.CutoverAutomatic, "manual": api.CutoverManual, "now": api.CutoverNow}
 
+// verifyWords say what is read of both sides once an ordinal is down.
+var verifyWords = map[string]api.CopyVerify{"full": api.CopyVerifyFull, "changed": api.CopyVerifyChanged}
+
 // readCopy reads what is asked for of method Copy, and says whether it could be read.
 func readCopy(word string, asked *api.CopySpec) (read bool) {
 	key, value, _ := strings.Cut(word, "=")
@@ -129,6 +132,9 @@ func readCopy(word string, asked *api.CopySpec) (read bool) {
 	case "limit":
 		asked.DowntimeLimit = duration(value)
 		return asked.DowntimeLimit != nil
+	case "verify":
+		asked.Verify, read = verifyWords[value]
+		return read
 	case "cutover":
 		return readCutover(value, asked)
 	case "prefetch":

@@ -65,6 +65,10 @@ type Seal struct {
 	Bytes   int64  `json:"bytes"`
 	Files   int64  `json:"files"`
 	Seconds int64  `json:"seconds"`
+	// Verify is how they were compared. Changed: of both sides together Trusted bytes were not read, and Read were.
+	Verify  string `json:"verify,omitempty"`
+	Read    int64  `json:"read,omitempty"`
+	Trusted int64  `json:"trusted,omitempty"`
 }
 
 // Summary is what a run came to. The seconds are those of the ordinals that this

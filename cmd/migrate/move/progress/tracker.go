@@ -111,14 +111,22 @@ func (t *Tracker) sealed(now time.Time, m *api.Migration) (events []Event) {
 			if seals[v.ClaimTemplate] = seal.Root; t.seals[v.ClaimTemplate] == seal.Root {
 				continue
 			}
-			text := fmt.Sprintf("%s was copied, %s in %s, and both sides are equal: %s", v.ClaimTemplate, terminal.Size(seal.Bytes), terminal.Count(int(seal.Files), "file"), short(seal.Root))
+			text := fmt.Sprintf("%s was copied, %s in %s, and %s: %s", v.ClaimTemplate, terminal.Size(seal.Bytes), terminal.Count(int(seal.Files), "file"), equal(seal), short(seal.Root))
 			e := t.Event(now, Sealed, text).of(t.ordinal, t.step)
-			e.Seal = &Seal{Root: seal.Root, Bytes: seal.Bytes, Files: seal.Files, Seconds: seal.Seconds}
+			e.Seal = &Seal{Root: seal.Root, Bytes: seal.Bytes, Files: seal.Files, Seconds: seal.Seconds, Verify: string(seal.Verify), Read: seal.Read, Trusted: seal.Trusted}
 			events = append(events, e)
 		}
 	}
 	t.seals = seals
 	return events
+}
+
+// equal says how both sides were found equal.
+func equal(seal api.CopySeal) string {
+	if seal.Verify != api.CopyVerifyChanged {
+		return "both sides are equal"
+	}
+	return fmt.Sprintf("both sides are equal by verify: Changed (of both together %s were read again; %s were not, since they have not changed since a warm pass read them)", terminal.Size(seal.Read), terminal.Size(seal.Trusted))
 }
 
 // short is as much of a root as people compare.

@@ -269,6 +269,10 @@ func TestSealed(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
+	trusted := api.CopySeal{Verify: api.CopyVerifyChanged, Read: 1 << 20, Trusted: 7 << 20}
+	if got, want := equal(trusted), "verify: Changed (of both together 1.0 MiB were read again; 7.0 MiB were not, since"; !strings.Contains(got, want) {
+		t.Errorf("a seal by Changed: %s", got)
+	}
 	m := movetest.Moving(0, 2)
 	sealed(first)(m)
 	if events := NewTracker(commandtest.Noon, m).sealed(commandtest.Noon, m); len(events) != 0 {
