@@ -3,6 +3,7 @@ package move
 import (
 	"slices"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -18,6 +19,7 @@ import (
 func TestCopyVerifyChanged(t *testing.T) {
 	t.Parallel()
 	v := newMove(t, harness.Usual(1), harness.AcrossClusters, byCopy, func(v *harness.Move) {
+		v.Limit = 5 * time.Minute
 		asked := &v.Migration.Spec.Volumes[0].Copy
 		// The first warm pass takes longer than what has changed must be old to be trusted: what it has written first is.
 		asked.Verify, asked.Bandwidth = api.CopyVerifyChanged, new(resource.MustParse("220Ki"))
