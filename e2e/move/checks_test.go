@@ -81,7 +81,6 @@ func stagedChecks() []staged {
 			v.Must(fixture.App{Namespace: v.ToNamespace, Name: v.App.Name}.AwaitReady(v.Ctx, v.Destination))
 		}, nil, fail + api.ReasonDestinationNotEmpty},
 		{"claims", "one that takes longer to read than its ordinal may be down", usual, across, nil, flags("--volume", "data=copy,image=mover,service=load-balancer,downtime=10s"), warn + volumes.ReasonCopyMayNotFit},
-		{"claims", "a claim of which not all is to be read, and whose file system nobody knows", usual, across, nil, flags("--volume", "data=copy,image=mover,service=load-balancer,verify=changed"), warn + volumes.ReasonCopyReadsAll},
 		{"claims", "a foreign one", usual, across, func(v *move) { v.Must(v.makeNamespace()); v.foreignClaim() }, nil, fail + volumes.ReasonForeignClaim},
 		{"services of ordinals", "a name is taken", harness.Usual(2), across, func(v *move) {
 			from, _ := v.servingExports()
