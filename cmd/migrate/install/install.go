@@ -27,6 +27,7 @@ type installOptions struct {
 	forceConflicts bool
 	wait           bool
 	timeout        time.Duration
+	print          bool
 	dryRun, output *command.Choice
 
 	// namespace is what -n says, if anything.
@@ -62,8 +63,8 @@ Exit codes: 0 done, 1 error, 2 usage, 3 refused, 4 timeout.`
 const installExamples = `  # Install, or update, and wait until it runs
   migrate install --context east --image registry.example.com/sliceshift-manager:v1
 
-  # Look at what would be applied
-  migrate install --image registry.example.com/sliceshift-manager:v1 --dry-run=client -o yaml
+  # Look at what would be applied, or let something else apply it; no cluster is asked
+  migrate install --image registry.example.com/sliceshift-manager:v1 --print >install.yaml
 
   # Let nobody scale in the middle of a move
   migrate install --context east --fence
@@ -91,9 +92,10 @@ func newInstallOf(o *installOptions) *cobra.Command {
 	flags.BoolVar(&o.forceConflicts, "force-conflicts", false, "overwrite what others have changed")
 	flags.BoolVar(&o.wait, "wait", true, "wait until the manager runs")
 	flags.DurationVar(&o.timeout, "timeout", installTimeout, "how long it may take")
-	flags.Var(o.dryRun, "dry-run", "client: only print what would be applied")
+	flags.BoolVar(&o.print, "print", false, "print the manifests, and change nothing")
+	flags.Var(o.dryRun, "dry-run", "client: the same as --print, in kubectl's words")
 	flags.Lookup("dry-run").NoOptDefVal = "client"
-	flags.VarP(o.output, "output", "o", "format of what --dry-run prints (default: yaml)")
+	flags.VarP(o.output, "output", "o", "format of what --print prints (default: yaml)")
 	return cmd
 }
 
@@ -113,8 +115,8 @@ func (o *installOptions) Validate() error {
 	switch {
 	case o.timeout <= 0:
 		return command.Usagef("--timeout must be above 0")
-	case o.output.Value != "" && o.dryRun.Value != "client":
-		return command.Usagef("--output is for --dry-run=client")
+	case o.output.Value != "" && !o.prints():
+		return command.Usagef("--output is for --print")
 	case o.crdsOnly && o.image != "":
 		return command.Usagef("--image is for the manager, which --crds-only leaves out")
 	}
@@ -123,11 +125,14 @@ func (o *installOptions) Validate() error {
 
 // Run installs.
 func (o *installOptions) Run(ctx context.Context) error {
-	if o.dryRun.Value == "client" {
+	if o.prints() {
 		return o.printManifests()
 	}
 	return carryOut(ctx, o.Common, o.timeout, o.apply)
 }
+
+// prints says whether the manifests are asked for, and no change.
+func (o *installOptions) prints() bool { return o.print || o.dryRun.Value == "client" }
 
 // printManifests writes what an installation from nothing would apply.
 func (o *installOptions) printManifests() error {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -46,11 +47,13 @@ func TestInstallPrints(t *testing.T) {
 		"install_without.yaml": {"--crds-only", "--check-authors=false", "--guard-volumes=false"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c := newConsole(append([]string{"install", "--dry-run=client", "-o", "yaml"}, args...)...)
-			if code := c.Run(t); code != command.ExitDone {
-				t.Fatalf("exit code %d: %s", code, c.Stderr)
+			for _, asks := range [][]string{{"--print"}, {"--print", "-o", "yaml"}, {"--dry-run=client", "-o", "yaml"}} {
+				c := newConsole(slices.Concat([]string{"install", "--kubeconfig", "/nowhere"}, asks, args)...) // no cluster is asked
+				if code := c.Run(t); code != command.ExitDone {
+					t.Fatalf("%v: exit code %d: %s", asks, code, c.Stderr)
+				}
+				golden.Compare(t, name, abridged(c.Stdout.String()))
 			}
-			golden.Compare(t, name, abridged(c.Stdout.String()))
 		})
 	}
 }
@@ -135,7 +138,7 @@ func TestInstallUsage(t *testing.T) {
 	}{
 		"an argument":              {[]string{"install", "web"}, "takes no arguments"},
 		"no time":                  {[]string{"install", "--timeout", "0s"}, "must be above 0"},
-		"output of what":           {[]string{"install", "-o", "yaml"}, "--output is for --dry-run=client"},
+		"output of what":           {[]string{"install", "-o", "yaml"}, "--output is for --print"},
 		"server dry run":           {[]string{"install", "--dry-run=server"}, "none, client"},
 		"image of what":            {[]string{"install", "--crds-only", "--image", "a"}, "--image is for the manager"},
 		"uninstall, an argument":   {[]string{"uninstall", "web"}, "takes no arguments"},
