@@ -1,9 +1,10 @@
 // Command demo shows the main job: it starts two real clusters on this machine, each with disks of its own, deploys
 // a StatefulSet of 5 whose replicas write, prints the plan, moves all five with the real command, and asks an
 // independent auditor. By method copy, the default, every byte goes over the network; by method rebind both clusters
-// reach the same disks. It exits 0 only if the auditor agrees, and leaves nothing running.
+// reach the same disks. It exits 0 only if the auditor agrees, and leaves nothing running; with -hold the clusters stay
+// until it is interrupted, for commands from another terminal.
 //
-//	go run ./e2e/demo [-method copy|rebind]
+//	go run ./e2e/demo [-method copy|rebind] [-hold]
 package main
 
 import (
@@ -19,6 +20,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/sliceshift/sliceshift/e2e/cluster"
+	"github.com/sliceshift/sliceshift/e2e/desk"
 	"github.com/sliceshift/sliceshift/e2e/player"
 	"github.com/sliceshift/sliceshift/internal/program"
 )
@@ -31,12 +33,13 @@ const (
 
 func main() {
 	method := flag.String("method", byCopy, "how the data moves: copy, or rebind where both clusters reach the same disks")
+	hold := flag.Bool("hold", false, "keep the clusters after the move, until this is interrupted")
 	flag.Parse()
 	program.Run("demo", func(ctx context.Context) error {
 		if *method != byCopy && *method != byRebind {
 			return fmt.Errorf("the method is copy or rebind, not %q", *method)
 		}
-		return demo(ctx, *method)
+		return demo(ctx, *method, *hold)
 	})
 }
 
@@ -49,7 +52,7 @@ type side struct {
 	disks, pods string
 }
 
-func demo(ctx context.Context, method string) (err error) {
+func demo(ctx context.Context, method string, hold bool) (err error) {
 	dir, err := os.MkdirTemp("", "sliceshift-demo-")
 	if err != nil {
 		return err
@@ -57,11 +60,14 @@ func demo(ctx context.Context, method string) (err error) {
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	headline("Building the programs and the control plane")
 	programs := filepath.Join(dir, "bin")
-	if err := show(ctx, "go", "build", "-o", programs+"/", "./cmd/migrate", "./cmd/mover", "./e2e/kind/workload"); err != nil {
+	if err := show(ctx, "go", "build", "-o", programs+"/", "./cmd/mover", "./e2e/kind/workload"); err != nil {
 		return err
 	}
 	binary, err := cluster.Build(ctx, os.Stdout)
 	if err != nil {
+		return err
+	}
+	if err := desk.Programs(ctx, programs, binary); err != nil {
 		return err
 	}
 	disks := "each has disks of its own"
@@ -87,11 +93,14 @@ func demo(ctx context.Context, method string) (err error) {
 		defer sides[i].kubelet.Stop()
 	}
 	fmt.Printf("ready after %.1f s\n", time.Since(begin).Seconds())
-	move := move{method: method, command: filepath.Join(programs, "migrate"), east: sides[0], west: sides[1]}
+	move := move{method: method, command: filepath.Join(programs, "kubectl-migrate"), east: sides[0], west: sides[1]}
 	if err := move.run(ctx); err != nil {
 		return err
 	}
 	fmt.Printf("All of it took %.0f s, but for building.\n", time.Since(begin).Seconds())
+	if hold {
+		return move.hold(ctx, dir, programs)
+	}
 	return nil
 }
 

@@ -2,6 +2,7 @@ package tutorial
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -12,11 +13,10 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/sliceshift/sliceshift/e2e/cluster"
+	"github.com/sliceshift/sliceshift/e2e/desk"
 	"github.com/sliceshift/sliceshift/e2e/fixture"
-	"github.com/sliceshift/sliceshift/internal/program"
 )
 
 // The part of the page that needs no kubelet.
@@ -95,27 +95,10 @@ func byCommand() (string, error) {
 // programs puts kubectl and the command into a folder, and both clusters into one kubeconfig, with
 // the contexts of the page.
 func programs(ctx context.Context, dir, binary string, clusters []*cluster.Cluster) ([]string, error) {
-	if _, err := (program.In{}).Output(ctx, "go", "build", "-o", filepath.Join(dir, "kubectl-migrate"), "github.com/sliceshift/sliceshift/cmd/migrate"); err != nil {
-		return nil, err
-	}
-	if err := os.WriteFile(filepath.Join(dir, "kubectl"), []byte("#!/bin/sh\nexec "+binary+" kubectl \"$@\"\n"), 0o755); err != nil {
-		return nil, err
-	}
-	merged, err := clientcmd.LoadFromFile(clusters[0].Kubeconfig())
-	if err != nil {
-		return nil, err
-	}
+	var contexts []desk.Context
 	for _, c := range clusters {
-		single, err := clientcmd.LoadFromFile(c.Kubeconfig())
-		if err != nil {
-			return nil, err
-		}
-		name, current := "kind-"+c.Name(), single.Contexts[single.CurrentContext].DeepCopy()
-		merged.Clusters[name], merged.AuthInfos[name] = single.Clusters[current.Cluster], single.AuthInfos[current.AuthInfo]
-		current.Cluster, current.AuthInfo = name, name
-		merged.Contexts[name] = current
+		contexts = append(contexts, desk.Context{Name: "kind-" + c.Name(), Kubeconfig: c.Kubeconfig()})
 	}
 	kubeconfig := filepath.Join(dir, "kubeconfig")
-	env := append(os.Environ(), "KUBECONFIG="+kubeconfig, "KUBECACHEDIR="+filepath.Join(dir, "cache"), "PATH="+dir+string(os.PathListSeparator)+os.Getenv("PATH"))
-	return env, clientcmd.WriteToFile(*merged, kubeconfig)
+	return desk.Env(dir, kubeconfig), errors.Join(desk.Programs(ctx, dir, binary), desk.WriteKubeconfig(kubeconfig, contexts...))
 }

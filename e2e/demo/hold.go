@@ -1,0 +1,32 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+
+	"github.com/sliceshift/sliceshift/e2e/desk"
+)
+
+// tries are commands to begin with, once the move is over.
+var tries = []string{
+	"kubectl migrate status web -n shop --context east     # what has moved, and when",
+	"kubectl migrate report web -n shop --context east     # how long each replica was away",
+	"kubectl migrate kept --context east                   # the disks that were left behind, and how each goes",
+}
+
+// hold keeps both clusters until it is interrupted, and says how another terminal reaches them.
+func (m move) hold(ctx context.Context, dir, programs string) error {
+	kubeconfig := filepath.Join(dir, "kubeconfig")
+	err := desk.WriteKubeconfig(kubeconfig, desk.Context{Name: "east", Kubeconfig: m.east.Kubeconfig()}, desk.Context{Name: "west", Kubeconfig: m.west.Kubeconfig()})
+	if err != nil {
+		return err
+	}
+	headline("Both clusters stay until this is interrupted (Ctrl-C). In another terminal")
+	fmt.Printf("export KUBECONFIG=%s PATH=%s:$PATH     # contexts east and west\n\n", kubeconfig, programs)
+	for _, each := range tries {
+		fmt.Println(each)
+	}
+	<-ctx.Done()
+	return nil
+}

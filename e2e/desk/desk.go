@@ -1,0 +1,60 @@
+// Package desk is what a person at a terminal has: kubectl and kubectl migrate in a folder of the path, and one kubeconfig
+// with a context for each cluster.
+package desk
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/sliceshift/sliceshift/internal/program"
+)
+
+// Programs puts kubectl and kubectl migrate into a folder. The binary is that of the control planes, which has kubectl in it.
+func Programs(ctx context.Context, dir, binary string) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	if _, err := (program.In{}).Output(ctx, "go", "build", "-o", filepath.Join(dir, "kubectl-migrate"), "github.com/sliceshift/sliceshift/cmd/migrate"); err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(dir, "kubectl"), []byte("#!/bin/sh\nexec '"+binary+"' kubectl \"$@\"\n"), 0o755)
+}
+
+// Context is a context of a kubeconfig that is to be written.
+type Context struct {
+	Name string
+	// Kubeconfig is the file whose current context it becomes.
+	Kubeconfig string
+}
+
+// WriteKubeconfig writes one kubeconfig with all these contexts; the first one is current.
+func WriteKubeconfig(path string, contexts ...Context) error {
+	all := clientcmdapi.NewConfig()
+	for _, each := range contexts {
+		single, err := clientcmd.LoadFromFile(each.Kubeconfig)
+		if err != nil {
+			return err
+		}
+		current := single.Contexts[single.CurrentContext]
+		if current == nil {
+			return errors.New(each.Kubeconfig + " has no current context")
+		}
+		all.Clusters[each.Name], all.AuthInfos[each.Name] = single.Clusters[current.Cluster], single.AuthInfos[current.AuthInfo]
+		all.Contexts[each.Name] = &clientcmdapi.Context{Cluster: each.Name, AuthInfo: each.Name}
+	}
+	if len(contexts) > 0 {
+		all.CurrentContext = contexts[0].Name
+	}
+	return clientcmd.WriteToFile(*all, path)
+}
+
+// Env is the environment of a terminal where the programs are in the path, and the kubeconfig is in use.
+func Env(dir, kubeconfig string) []string {
+	return append(os.Environ(), "KUBECONFIG="+kubeconfig, "KUBECACHEDIR="+kubeconfig+".cache",
+		"PATH="+dir+string(os.PathListSeparator)+os.Getenv("PATH"))
+}
