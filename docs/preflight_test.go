@@ -38,7 +38,7 @@ changes, at the latest after 5 seconds. What warns stays in ` + "`status.warning
 
 ` + "```sh" + `
 kubectl migrate preflight web -n shop --context east --to-context west    # each check, by group, with counts
-kubectl migrate preflight -f migration.yaml -o json | jq '.groups[].checks[] | select(.verdict != "pass")'
+kubectl migrate preflight -f migration.yaml --context east --to-context west -o json | jq '.groups[].checks[] | select(.verdict != "pass")'
 ` + "```" + `
 
 A check that lacks a right to look is a warning that names the right, unless the move itself needs it. What a reason means and
