@@ -97,7 +97,7 @@ const showExamples = `  # For people
 
   # To change it
   migrate recipes show postgresql -o yaml > ours.yaml
-  migrate plan db -n shop --context east --to-context west --recipe ./ours.yaml
+  migrate plan db -n shop --context east --to-context west --recipe ./ours.yaml --recipe-set image=registry.example/postgres:18
 
   # What becomes of it in a Migration
   migrate create db -n shop --destination-secret west --recipe etcd --dry-run=client -o yaml`
