@@ -140,3 +140,56 @@ func readObject(t *testing.T, file string) map[string]any {
 	}
 	return object
 }
+
+// TestVolumesStayAsAccepted: while a migration is under way the API server takes no other method or storage class for its
+// volumes; what was accepted may be put back, and whatever else is written is taken, also where the spec is another one
+// already.
+func TestVolumesStayAsAccepted(t *testing.T) {
+	const (
+		cutover  = `{"claimTemplate":"data","method":"Copy","copy":{"cutover":"Manual"}}`
+		copied   = `{"claimTemplate":"data","method":"Copy"}`
+		fast     = `{"claimTemplate":"data","method":"Copy","storageClassName":"fast"}`
+		rebound  = `{"claimTemplate":"data","method":"Rebind"}`
+		baseline = `"baseline":{"replicas":1,"start":0,"budget":1,"sourceCluster":"e","destinationCluster":"w","sourceUID":"s","startTime":"2026-01-01T00:00:00Z"`
+		moving   = `{"total":1,"moved":0,` + baseline + `,"volumes":[` + copied + `]}}`
+		plain    = `{"total":1,"moved":0,` + baseline + `,"volumes":[` + rebound + `]}}`
+		former   = `{"total":1,"moved":0,` + baseline + `}}`
+		over     = `{"total":1,"moved":0,"conditions":[{"type":"Completed","status":"True","reason":"RolledBack","message":"","lastTransitionTime":"2026-01-01T00:00:00Z"}],` + baseline + `,"volumes":[` + copied + `]}}`
+	)
+	rules := newAdmission(t, api.GroupVersion.Group)
+	migration := func(status, volumes, mode string) map[string]any {
+		t.Helper()
+		text := `{"apiVersion":"migration.sliceshift.io/v1alpha1","kind":"Migration","metadata":{"name":"web"},"spec":{"source":{"name":"web"},"destination":{"namespace":"b"},"mode":"` + mode + `"` + volumes + `},"status":` + status + `}`
+		var object map[string]any
+		if err := json.Unmarshal([]byte(text), &object); err != nil {
+			t.Fatal(err)
+		}
+		defaulting.Default(object, rules.structural)
+		return object
+	}
+	of := func(volumes string) string { return `,"volumes":[` + volumes + `]` }
+	for name, tc := range map[string]struct {
+		status, was, now string
+		refused          bool
+	}{
+		"not accepted yet":               {`{"total":0,"moved":0}`, of(copied), of(rebound), false},
+		"accepted by a former version":   {former, of(copied), of(rebound), false},
+		"another method":                 {moving, of(copied), of(rebound), true},
+		"the template is dropped":        {moving, of(copied), ``, true},
+		"all templates are dropped":      {moving, of(copied), of(``), true},
+		"a class":                        {moving, of(copied), of(fast), true},
+		"a method where none was named":  {plain, ``, of(copied), true},
+		"the default where none was":     {plain, ``, of(rebound), false},
+		"what may be changed":            {moving, of(copied), of(cutover), false},
+		"another template beside it":     {moving, of(copied), of(copied + `,{"claimTemplate":"logs"}`), false},
+		"it is put back":                 {moving, of(rebound), of(copied), false},
+		"it is another one already":      {moving, of(rebound), of(rebound), false},
+		"from one wrong one to the next": {moving, of(rebound), of(fast), true},
+		"it was rolled back":             {over, of(copied), of(rebound), false},
+	} {
+		refused, _ := rules.rules.Validate(t.Context(), nil, rules.structural, migration(tc.status, tc.now, "Rollback"), migration(tc.status, tc.was, "Run"), celconfig.RuntimeCELCostBudget)
+		if got := len(refused) > 0; got != tc.refused {
+			t.Errorf("%s: %v", name, refused)
+		}
+	}
+}

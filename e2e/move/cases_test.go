@@ -142,6 +142,8 @@ var embeddedOnly = map[string]string{
 	"TestCopyRelayed":                  played,
 	"TestCopyRelayBreaks":              played,
 	"TestCopyRelayRights":              played,
+	"TestMethodChangedInMidCopy":       played,
+	"TestMethodChangedBeforeRollback":  played,
 	"TestCopyWithin":                   played,
 	"TestCopyOfSeveral":                played,
 	"TestCopyBesideOthers":             played,

@@ -104,7 +104,7 @@ func (e *Executor) classes() map[string]*string {
 // StorageClasses are the destination's classes by claim template.
 func StorageClasses(m *api.Migration) map[string]*string {
 	classes := map[string]*string{}
-	for _, volume := range m.Spec.Volumes {
+	for _, volume := range m.VolumesAsAccepted() {
 		classes[volume.ClaimTemplate] = volume.StorageClassName
 	}
 	return classes

@@ -38,7 +38,7 @@ type Executor struct {
 // New is the executor of a migration.
 func New(m *api.Migration, sides *endpoint.Pair, policy volumes.Policy) *Executor {
 	asked := map[string]api.VolumeSpec{}
-	for _, v := range m.Spec.Volumes {
+	for _, v := range m.VolumesAsAccepted() {
 		asked[v.ClaimTemplate] = v
 	}
 	return &Executor{Pair: sides, Owner: m.UID, Policy: policy, Volumes: asked}

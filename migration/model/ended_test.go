@@ -173,7 +173,7 @@ func essence(s plan.Snapshot) plan.Snapshot {
 	s = s.Clone()
 	s.Now, s.Holder, s.Record, s.Spec.Mode, s.Engaged, s.Deleting = plantest.Epoch, "", plan.Record{}, "", false, false
 	s.HookJobs, s.Spec.HookAnswer = plan.HookJobs{}, nil // the Jobs of hooks are kept
-	s.Spec.Prefetch = 0                                  // it is a person's
+	s.Spec.Prefetch, s.Spec.Volumes = 0, nil             // they are a person's
 	for _, at := range []*plan.Side{&s.Source, &s.Destination} {
 		at.Set.ResourceVersion, at.Set.ScalesBy, at.Set.Observed = "", "", true
 		if at.Set.Replicas == 0 {

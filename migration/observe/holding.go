@@ -1,7 +1,6 @@
 package observe
 
 import (
-	"cmp"
 	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -89,19 +88,14 @@ func wordOf(m *api.Migration, template string) volumes.Word {
 	return word
 }
 
-// askedOf is what the user asks for of a claim template; zero: nothing.
+// askedOf is what counts of what the user asks for of a claim template.
 func askedOf(m *api.Migration, template string) api.VolumeSpec {
-	for _, asked := range m.Spec.Volumes {
-		if asked.ClaimTemplate == template {
-			return asked
-		}
-	}
-	return api.VolumeSpec{}
+	return m.AcceptedVolume(template)
 }
 
 // MethodOf is the method by which a claim template moves.
 func MethodOf(m *api.Migration, template string) api.VolumeMethod {
-	return cmp.Or(askedOf(m, template).Method, api.MethodRebind)
+	return askedOf(m, template).Method
 }
 
 func recordedVolumes(handoff *api.Handoff) []string {

@@ -15,7 +15,7 @@ import (
 	"github.com/sliceshift/sliceshift/volumes/copy/manifest"
 )
 
-// TestMethodOf: a claim template moves as was asked for it, and by Rebind where nothing was.
+// TestMethodOf: a claim template moves as was asked for it when the migration was accepted, and by Rebind where nothing was.
 func TestMethodOf(t *testing.T) {
 	m := &api.Migration{}
 	m.Spec.Volumes = []api.VolumeSpec{{ClaimTemplate: "cache", Method: api.MethodEmpty}, {ClaimTemplate: "data", Method: api.MethodCopy}}
@@ -23,6 +23,10 @@ func TestMethodOf(t *testing.T) {
 		if got := MethodOf(m, template); got != want {
 			t.Errorf("%s moves by %q, want %q", template, got, want)
 		}
+	}
+	m.Status.Baseline = &api.Baseline{Volumes: []api.VolumeSpec{{ClaimTemplate: "data", Method: api.MethodRebind}}}
+	if got := MethodOf(m, "data"); got != api.MethodRebind {
+		t.Errorf("under way it moves by %q, which was asked for since", got)
 	}
 }
 

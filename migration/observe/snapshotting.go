@@ -93,7 +93,7 @@ type snapshotAPI struct {
 // asksForSnapshots says whether it is looked at what both clusters can do with snapshots: as long as one may have to be
 // taken.
 func asksForSnapshots(m *api.Migration) bool {
-	return slices.ContainsFunc(m.Spec.Volumes, func(v api.VolumeSpec) bool {
+	return slices.ContainsFunc(m.VolumesAsAccepted(), func(v api.VolumeSpec) bool {
 		if v.Method != api.MethodSnapshot {
 			return false
 		}
@@ -190,7 +190,7 @@ func (b *basePart) view(owner types.UID) (seen volumes.Base) {
 // asksForBases says whether it is looked at what both clusters can do with snapshots because a warm pass may have to
 // read one: somebody wants it so, or no second pod may mount a claim, or none could.
 func asksForBases(m *api.Migration, source, destination *observed) bool {
-	return slices.ContainsFunc(m.Spec.Volumes, func(v api.VolumeSpec) bool {
+	return slices.ContainsFunc(m.VolumesAsAccepted(), func(v api.VolumeSpec) bool {
 		if v.Method != api.MethodCopy || !slices.Contains([]api.CopyWarmMode{"", api.CopyWarmAuto, api.CopyWarmSnapshot}, v.Copy.Warm) {
 			return false
 		}

@@ -41,13 +41,14 @@ func SpecOf(m *api.Migration, sameCluster bool) plan.Spec {
 		Hooks:           in.Hooks,
 		HookAnswer:      in.HookAnswer,
 		PauseWriters:    in.Writers.Pause,
+		Volumes:         in.Volumes,
 		Schedule:        schedule.Of(in.Schedule),
 		Dependencies: plan.DependencySpec{
 			Copy: in.Dependencies.Mode == api.DependenciesCopy, OnConflict: in.Dependencies.OnConflict, OnChange: in.Dependencies.OnChange,
 			SelectsOthers: in.Dependencies.SelectsOthers, Delete: in.Dependencies.Cleanup == api.CleanupDelete,
 		},
 	}
-	for _, asked := range in.Volumes {
+	for _, asked := range m.VolumesAsAccepted() {
 		if asked.Method == api.MethodCopy && asked.Copy.Warm != api.CopyWarmNone {
 			spec.Prefetch = max(spec.Prefetch, asked.Copy.Prefetch)
 		}

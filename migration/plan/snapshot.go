@@ -77,6 +77,8 @@ type Spec struct {
 	MaxUnavailable *intstr.IntOrString
 	// MinReady is how long a moved pod must be Ready.
 	MinReady time.Duration
+	// Volumes are how the volumes of claim templates are asked to move now. One that is not named moves by Rebind.
+	Volumes []api.VolumeSpec
 	// Prefetch is how many ordinals are copied before it is their turn.
 	Prefetch int32
 	// Deadline is how long one ordinal may take.

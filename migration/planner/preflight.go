@@ -36,6 +36,9 @@ func (p wholePlanner) accept() *plan.Decision {
 		Budget: d, SourceUID: p.Source.Set.UID, StartTime: metav1.NewTime(p.Now),
 		SourceCluster: p.Source.ClusterID, DestinationCluster: p.Destination.ClusterID,
 	}
+	for _, template := range p.Source.Set.Templates {
+		baseline.Volumes = append(baseline.Volumes, api.AskedOf(p.Spec.Volumes, template))
+	}
 	if baseline.DestinationReplicas > 0 {
 		baseline.DestinationUID = p.Destination.Set.UID
 	}

@@ -109,19 +109,21 @@ func TestAccept(t *testing.T) {
 }
 
 // TestBaseline: the record begins with the whole application, and names the destination's StatefulSet
-// when that owns a part of it already. A handoff of an earlier record is not taken up.
+// when that owns a part of it already; each claim template is in it. A handoff of an earlier record is not taken up.
 func TestBaseline(t *testing.T) {
 	plain := api.Baseline{
 		Replicas: 3, Budget: 1, SourceUID: "source-set", SourceCluster: "cluster-east", DestinationCluster: "cluster-west",
 		StartTime: metav1.NewTime(plantest.Epoch), DisruptionBudget: &api.DisruptionBudget{Name: "web", MaxUnavailable: pdbtest.MaxUnavailable(1).MaxUnavailable},
+		Volumes: []api.VolumeSpec{{ClaimTemplate: "data", Method: api.MethodRebind}},
 	}
+	copied := api.VolumeSpec{ClaimTemplate: "data", Method: api.MethodCopy, Copy: api.CopySpec{Image: "mover"}}
 	for name, tc := range map[string]struct {
 		change func(*plan.Snapshot)
 		want   func(*api.Baseline)
 	}{
-		"all of it at the source": {func(*plan.Snapshot) {}, func(*api.Baseline) {}},
-		"from another ordinal":    {func(s *plan.Snapshot) { *s = plantest.Healthy(5, 3, pdbtest.MaxUnavailable(1)) }, func(b *api.Baseline) { b.Start = 5 }},
-		"without a budget":        {func(s *plan.Snapshot) { s.Source.Budgets, s.Destination.Budgets = nil, nil }, func(b *api.Baseline) { b.DisruptionBudget = nil }},
+		"all of it at the source":              {func(*plan.Snapshot) {}, func(*api.Baseline) {}},
+		"from another ordinal, without claims": {func(s *plan.Snapshot) { *s = plantest.Healthy(5, 3, pdbtest.MaxUnavailable(1)) }, func(b *api.Baseline) { b.Start, b.Volumes = 5, nil }},
+		"without a budget":                     {func(s *plan.Snapshot) { s.Source.Budgets, s.Destination.Budgets = nil, nil }, func(b *api.Baseline) { b.DisruptionBudget = nil }},
 		"with what its author wrote": {func(s *plan.Snapshot) {
 			s.Source.Budgets[0].Author, s.Destination.Budgets[0].Form = pdbtest.MinAvailable(1), *pdbtest.MinAvailable(1)
 		}, func(b *api.Baseline) {
@@ -129,6 +131,9 @@ func TestBaseline(t *testing.T) {
 		}},
 		"the destination has one of it": {func(s *plan.Snapshot) { plantest.HandOn(s, 2) }, func(b *api.Baseline) {
 			b.DestinationReplicas, b.DestinationUID = 1, "prepared-set"
+		}},
+		"its volumes are copied": {func(s *plan.Snapshot) { s.Spec.Volumes = []api.VolumeSpec{copied} }, func(b *api.Baseline) {
+			b.Volumes = []api.VolumeSpec{copied}
 		}},
 	} {
 		s := plantest.Unmoved()

@@ -82,7 +82,7 @@ func relayRights(m *api.Migration) []Rule {
 	relays := func(v api.VolumeSpec) bool {
 		return v.Method == api.MethodCopy && v.Copy.Transport == api.TransportRelay
 	}
-	if !slices.ContainsFunc(m.Spec.Volumes, relays) {
+	if !slices.ContainsFunc(m.VolumesAsAccepted(), relays) {
 		return nil
 	}
 	return []Rule{{Resource: "pods/portforward", Verbs: "create"}}
@@ -96,7 +96,7 @@ func remedyRelayRights(namespace string) string {
 
 // moves says whether a claim template moves by a method.
 func moves(m *api.Migration, method api.VolumeMethod) bool {
-	return slices.ContainsFunc(m.Spec.Volumes, func(v api.VolumeSpec) bool { return v.Method == method })
+	return slices.ContainsFunc(m.VolumesAsAccepted(), func(v api.VolumeSpec) bool { return v.Method == method })
 }
 
 // snapshotRights are what method Snapshot needs besides everything else, on both sides.
@@ -114,7 +114,7 @@ func snapshotRights(m *api.Migration) []Rule {
 
 // baseRights are what warm passes of method Copy need besides that somebody wants to read snapshots.
 func baseRights(m *api.Migration) []Rule {
-	if !slices.ContainsFunc(m.Spec.Volumes, func(v api.VolumeSpec) bool {
+	if !slices.ContainsFunc(m.VolumesAsAccepted(), func(v api.VolumeSpec) bool {
 		return v.Method == api.MethodCopy && v.Copy.Warm == api.CopyWarmSnapshot
 	}) {
 		return nil

@@ -162,7 +162,7 @@ type filledTemplate struct {
 func filledTemplates(m *api.Migration, source *appsv1.StatefulSet) []filledTemplate {
 	var found []filledTemplate
 	classes := execute.StorageClasses(m)
-	for _, asked := range m.Spec.Volumes {
+	for _, asked := range m.VolumesAsAccepted() {
 		if !asked.Method.FillsSecond() {
 			continue
 		}

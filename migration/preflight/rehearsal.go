@@ -61,7 +61,7 @@ func (e *Inspector) movers(ctx context.Context, m *api.Migration, source *appsv1
 		return nil, nil
 	}
 	var findings []plan.Finding
-	for _, asked := range m.Spec.Volumes {
+	for _, asked := range m.VolumesAsAccepted() {
 		all, err := e.fillers(ctx, m, asked, source, ordinals[0])
 		if err != nil {
 			return nil, err

@@ -62,6 +62,7 @@ const (
 	ReasonScheduleInvalid      = "ScheduleInvalid"
 	ReasonScheduleNeverOpens   = "ScheduleNeverOpens"
 	ReasonWindowTooShort       = "WindowTooShort"
+	ReasonVolumesChanged       = "VolumesChanged"
 	ReasonWriterNotRead        = "WriterNotRead"
 	ReasonWriterHeld           = "WriterHeld"
 	ReasonWriterNotPaused      = "WriterNotPaused"

@@ -153,6 +153,13 @@ type Baseline struct {
 	// absent when the source has none.
 	// +optional
 	DisruptionBudget *DisruptionBudget `json:"disruptionBudget,omitempty"`
+	// volumes are how the data of each claim template moves, as it was asked for when the migration was accepted.
+	// Methods and storage classes stay those for the whole move and its way back, whatever spec.volumes says since.
+	// +optional
+	// +listType=map
+	// +listMapKey=claimTemplate
+	// +kubebuilder:validation:MaxItems=256
+	Volumes []VolumeSpec `json:"volumes,omitempty"`
 	// startTime is when the migration was accepted.
 	StartTime metav1.Time `json:"startTime"`
 }

@@ -21,6 +21,7 @@ import (
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 // +kubebuilder:validation:XValidation:rule="size(self.metadata.name) <= 63",message="the name must be at most 63 characters long"
 // +kubebuilder:validation:XValidation:rule="has(self.spec.source.kubeConfigSecretRef) || has(self.spec.destination.kubeConfigSecretRef) || has(self.spec.destination.namespace) || (has(self.spec.destination.name) && self.spec.destination.name != self.spec.source.name)",message="source and destination are the same StatefulSet: name another cluster, namespace or name"
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.baseline) || !has(oldSelf.status.baseline.volumes) || (has(oldSelf.status.conditions) && oldSelf.status.conditions.exists(c, c.type == 'Completed' && c.status == 'True')) || (has(self.spec.volumes) == has(oldSelf.spec.volumes) && (!has(self.spec.volumes) || self.spec.volumes == oldSelf.spec.volumes)) || oldSelf.status.baseline.volumes.all(b, has(self.spec.volumes) && self.spec.volumes.exists(v, v.claimTemplate == b.claimTemplate) ? self.spec.volumes.exists(v, v.claimTemplate == b.claimTemplate && v.method == b.method && has(v.storageClassName) == has(b.storageClassName) && (!has(b.storageClassName) || v.storageClassName == b.storageClassName)) : b.method == 'Rebind' && !has(b.storageClassName))",message="method and storageClassName of spec.volumes cannot be changed while the migration is under way: set mode Rollback first, and change them when it is back"
 type Migration struct {
 	metav1.TypeMeta `json:",inline"`
 	// +optional
@@ -177,7 +178,8 @@ type MigrationSpec struct {
 	// +kubebuilder:default={}
 	Handoff HandoffSpec `json:"handoff,omitempty,omitzero"`
 	// volumes says, for each claim template, how its data moves. A template that
-	// is not named moves by Rebind with its storage class unchanged.
+	// is not named moves by Rebind with its storage class unchanged. From when the migration is accepted until it is
+	// completed, method and storageClassName cannot be changed.
 	// +optional
 	// +listType=map
 	// +listMapKey=claimTemplate

@@ -22,6 +22,13 @@ func (in *Baseline) DeepCopyInto(out *Baseline) {
 		*out = new(DisruptionBudget)
 		(*in).DeepCopyInto(*out)
 	}
+	if in.Volumes != nil {
+		in, out := &in.Volumes, &out.Volumes
+		*out = make([]VolumeSpec, len(*in))
+		for i := range *in {
+			(*in)[i].DeepCopyInto(&(*out)[i])
+		}
+	}
 	in.StartTime.DeepCopyInto(&out.StartTime)
 }
 

@@ -92,6 +92,7 @@ func (o *modeOptions) Run(ctx context.Context) error {
 	}
 	change := records.Change{Mode: o.mode}
 	if o.kept {
+		restore(k.Migration)
 		change.Volumes = returning(k.Spec.Volumes)
 	}
 	if now == o.mode && !o.kept {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -114,9 +115,9 @@ func (t *task) differences() []string {
 		}
 		add(true, "max-unavailable", recorded, want.MaxUnavailable.String())
 	}
-	add(t.spec.Given(flags.StorageClass), "storage classes", classes(have.Volumes), classes(want.Volumes))
+	add(t.spec.Given(flags.StorageClass), "storage classes", classes(t.recorded.VolumesAsAccepted()), classes(want.Volumes))
 	add(t.spec.Given(flags.Shared), "shared paths", shared(have.Volumes), shared(want.Volumes))
-	add(t.spec.Given(flags.Volume), "methods of volumes", methodsOf(have.Volumes), methodsOf(want.Volumes))
+	add(t.spec.Given(flags.Volume), "methods of volumes", methodsOf(t.recorded.VolumesAsAccepted()), methodsOf(want.Volumes))
 	add(t.spec.Given(flags.ExportServices), "export-services", strconv.FormatBool(have.Services.Export), strconv.FormatBool(want.Services.Export))
 	add(t.spec.Given(flags.ExportOrdinals), flags.ExportOrdinals, string(have.Services.PerOrdinal), string(want.Services.PerOrdinal))
 	return out
@@ -180,6 +181,9 @@ func (t *task) adopt(m *api.Migration) {
 	if t.spec.Given(flags.PauseWriters) {
 		m.Spec.Writers = t.requested.Spec.Writers
 	}
+	if t.spec.Given(flags.Volume) || t.spec.Given(flags.StorageClass) {
+		restore(m)
+	}
 	if t.spec.Given(flags.Volume) {
 		say(m.Spec.Volumes, t.requested.Spec.Volumes)
 	}
@@ -221,6 +225,18 @@ func methodsOf(volumes []api.VolumeSpec) string {
 		return "rebind"
 	}
 	return strings.Join(words, ",")
+}
+
+// restore puts the methods and storage classes back with which a migration was accepted, where somebody has changed them
+// in its spec since.
+func restore(m *api.Migration) {
+	for _, accepted := range m.VolumesAsAccepted() {
+		if api.AskedOf(m.Spec.Volumes, accepted.ClaimTemplate).SameWay(accepted) {
+			continue
+		}
+		others := slices.DeleteFunc(m.Spec.Volumes, func(v api.VolumeSpec) bool { return v.ClaimTemplate == accepted.ClaimTemplate })
+		m.Spec.Volumes = append(others, accepted)
+	}
 }
 
 // say takes a person's word about claim templates over into the spec of a migration that is under way.

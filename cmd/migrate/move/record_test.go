@@ -50,6 +50,8 @@ func recordOf(m *api.Migration, args ...string) func(*testing.T) *api.Migration 
 }
 
 func TestResolve(t *testing.T) {
+	byCopy := movetest.InFlight()
+	byCopy.Status.Baseline.Volumes = []api.VolumeSpec{{ClaimTemplate: "data", Method: api.MethodCopy}}
 	unbegun := movetest.Moving(0, 4)
 	unbegun.Status = api.MigrationStatus{}
 	for name, tc := range map[string]struct {
@@ -64,6 +66,9 @@ func TestResolve(t *testing.T) {
 		"under way, other count":   {recorded: recordOf(movetest.InFlight()), args: []string{"--count", "2"}, wantErr: "count: recorded all, asked for 2"},
 		"under way, other classes": {recorded: recordOf(movetest.InFlight(), "--storage-class", "a=b"), args: []string{"--storage-class", "a=c"}, wantErr: "storage classes: recorded a=b, asked for a=c"},
 		"under way, other budget":  {recorded: recordOf(movetest.InFlight()), args: []string{"--max-unavailable", "2"}, wantErr: "recorded the PodDisruptionBudget's, asked for 2"},
+		"under way, other method":  {recorded: recordOf(byCopy, "--volume", "data=copy"), args: []string{"--volume", "data=rebind"}, wantErr: "methods of volumes: recorded data=copy, asked for rebind"},
+		"under way, an edited one": {recorded: recordOf(byCopy), args: []string{"--volume", "data=rebind"}, wantErr: "methods of volumes: recorded data=copy, asked for rebind"},
+		"under way, put back":      {recorded: recordOf(byCopy), args: []string{"--volume", "data=copy"}, want: preview.Underway},
 		"under way, exports":       {recorded: recordOf(movetest.InFlight()), args: []string{"--export-services"}, wantErr: "export-services: recorded false, asked for true"},
 		"rolled back":              {recorded: recordOf(movetest.RolledBack()), args: []string{"--count", "1"}, want: preview.Beginning},
 	} {
@@ -170,5 +175,26 @@ func TestWordInMidMove(t *testing.T) {
 	}
 	if got := methodsOf(want); got != "data=empty" || methodsOf(nil) != "rebind" {
 		t.Errorf("they are compared as %q and %q", got, methodsOf(nil))
+	}
+}
+
+// TestRestore: what somebody has changed of methods and classes is as it was accepted again, and nothing else is.
+func TestRestore(t *testing.T) {
+	class := "fast"
+	copied := api.VolumeSpec{ClaimTemplate: "data", Method: api.MethodCopy, Copy: api.CopySpec{Image: "mover"}}
+	empty := api.VolumeSpec{ClaimTemplate: "cache", Method: api.MethodEmpty, Empty: api.EmptySpec{FillsFromPeers: true}}
+	accepted := []api.VolumeSpec{empty, copied, {ClaimTemplate: "logs", Method: api.MethodRebind}}
+	for name, tc := range map[string]struct{ asked, want []api.VolumeSpec }{
+		"as it was accepted":    {[]api.VolumeSpec{copied, empty}, []api.VolumeSpec{copied, empty}},
+		"another method":        {[]api.VolumeSpec{{ClaimTemplate: "data", Method: api.MethodRebind}, empty}, []api.VolumeSpec{empty, copied}},
+		"a template is dropped": {[]api.VolumeSpec{copied}, []api.VolumeSpec{copied, empty}},
+		"another class":         {[]api.VolumeSpec{copied, empty, {ClaimTemplate: "logs", StorageClassName: &class}}, []api.VolumeSpec{copied, empty, {ClaimTemplate: "logs", Method: api.MethodRebind}}},
+	} {
+		m := &api.Migration{}
+		m.Spec.Volumes, m.Status.Baseline = tc.asked, &api.Baseline{Volumes: accepted}
+		restore(m)
+		if diff := cmp.Diff(tc.want, m.Spec.Volumes); diff != "" {
+			t.Errorf("%s: -want +got\n%s", name, diff)
+		}
 	}
 }

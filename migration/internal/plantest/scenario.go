@@ -70,6 +70,9 @@ func (c Scenario) Build() plan.Snapshot {
 		},
 	}
 	s.Destination, s.Spec.Prefetch = c.destination(s.Source), c.Prefetch
+	for _, template := range c.Templates {
+		s.Spec.Volumes = append(s.Spec.Volumes, api.VolumeSpec{ClaimTemplate: template, Method: c.Method})
+	}
 	if c.Copies > 0 {
 		s.Spec.Dependencies.Copy, s.Spec.Dependencies.Delete, s.Dependencies.Read = true, true, true
 	}

@@ -26,7 +26,7 @@ import (
 // show is found with them.
 func Snapshots(ctx context.Context, both *endpoint.Pair, m *api.Migration, source *appsv1.StatefulSet, ordinal int32) ([]plan.Finding, error) {
 	s := snapshots{Pair: both}
-	for _, asked := range m.Spec.Volumes {
+	for _, asked := range m.VolumesAsAccepted() {
 		if asked.Method != api.MethodSnapshot {
 			continue
 		}

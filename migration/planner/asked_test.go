@@ -1,0 +1,59 @@
+package planner
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/sliceshift/sliceshift/migration/plan"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+// TestAskedAnew: no ordinal begins its way while volumes are asked to move otherwise than they do; to go back, each goes
+// as it has come (I3, I8).
+func TestAskedAnew(t *testing.T) {
+	asked := func(method api.VolumeMethod, class string) api.VolumeSpec {
+		v := api.VolumeSpec{ClaimTemplate: "data", Method: method}
+		if class != "" {
+			v.StorageClassName = &class
+		}
+		return v
+	}
+	accepted := func(was api.VolumeSpec, now ...api.VolumeSpec) func(*plan.Snapshot) {
+		return func(s *plan.Snapshot) { s.Record.Baseline.Volumes, s.Spec.Volumes = []api.VolumeSpec{was}, now }
+	}
+	back := func(change func(*plan.Snapshot)) func(*plan.Snapshot) {
+		return func(s *plan.Snapshot) { rollback(s); change(s) }
+	}
+	rebind, copied := asked(api.MethodRebind, ""), asked(api.MethodCopy, "")
+	for name, tc := range map[string]struct {
+		change func(*plan.Snapshot)
+		says   string
+	}{
+		"nothing was recorded":            {func(s *plan.Snapshot) { s.Spec.Volumes = []api.VolumeSpec{copied} }, ""},
+		"as it was accepted":              {accepted(copied, copied), ""},
+		"what is the default":             {accepted(rebind), ""},
+		"the default, by its name":        {accepted(rebind, api.VolumeSpec{ClaimTemplate: "data"}), ""},
+		"another template":                {accepted(rebind, api.VolumeSpec{ClaimTemplate: "logs", Method: api.MethodCopy}), ""},
+		"Copy becomes Rebind":             {accepted(copied, rebind), "claim template data moves by method Copy with the source's storage class, and method Rebind with"},
+		"Rebind becomes Copy":             {accepted(rebind, copied), "moves by method Rebind"},
+		"Copy becomes Snapshot":           {accepted(copied, asked(api.MethodSnapshot, "")), "method Snapshot"},
+		"Rebind becomes Empty":            {accepted(rebind, asked(api.MethodEmpty, "")), "method Empty"},
+		"the template is dropped":         {accepted(copied), "method Rebind with the source's storage class is asked for"},
+		"another class":                   {accepted(asked(api.MethodRebind, "fast"), asked(api.MethodRebind, "slow")), `method Rebind with storage class "fast", and method Rebind with storage class "slow"`},
+		"its class is dropped":            {accepted(asked(api.MethodRebind, "fast")), `moves by method Rebind with storage class "fast"`},
+		"back, Copy becomes Rebind":       {back(accepted(copied, rebind)), ""},
+		"back, another class is asked of": {back(accepted(rebind, asked(api.MethodRebind, "slow"))), ""},
+	} {
+		hold := halfway(tc.change).askedAnew()
+		switch {
+		case tc.says == "":
+			if hold != nil {
+				t.Errorf("%s: %+v", name, hold)
+			}
+		case hold == nil || hold.Reason != api.ReasonVolumesChanged || !hold.Stalled || !strings.Contains(hold.Message, tc.says) || !strings.Contains(hold.Remedy, "kubectl migrate rollback"):
+			t.Errorf("%s: %+v, want to be told %q", name, hold, tc.says)
+		case heldBy(halfway(tc.change).gate(1)) == "":
+			t.Errorf("%s: the gate is open", name)
+		}
+	}
+}
