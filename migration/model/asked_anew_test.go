@@ -25,8 +25,12 @@ func (y *play) askFor(method api.VolumeMethod) {
 // under an ordinal's name is what it has written last (I2, I3, I8).
 func TestMethodChangedInMidMove(t *testing.T) {
 	for _, tc := range []struct{ from, to api.VolumeMethod }{
-		{api.MethodRebind, api.MethodEmpty}, {api.MethodRebind, api.MethodCopy}, {api.MethodEmpty, api.MethodRebind},
-		{api.MethodCopy, api.MethodRebind}, {api.MethodCopy, api.MethodEmpty}, {api.MethodCopy, api.MethodSnapshot},
+		{api.MethodRebind, api.MethodEmpty},
+		{api.MethodRebind, api.MethodCopy},
+		{api.MethodEmpty, api.MethodRebind},
+		{api.MethodCopy, api.MethodRebind},
+		{api.MethodCopy, api.MethodEmpty},
+		{api.MethodCopy, api.MethodSnapshot},
 		{api.MethodSnapshot, api.MethodCopy},
 	} {
 		t.Run(fmt.Sprintf("%s becomes %s", tc.from, tc.to), func(t *testing.T) {

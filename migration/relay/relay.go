@@ -151,11 +151,11 @@ func (r *Relay) carry(ctx context.Context, sender Conn) error {
 		return errors.Join(fmt.Errorf("the receiver: %w", err), sender.Close())
 	}
 	answers := &peeked{Conn: receiver, in: bufio.NewReaderSize(receiver, ahead), first: r.works}
-	err = pump(ctx, sender, answers)
+	amiss := pump(ctx, sender, answers)
 	if answers.first == nil || ctx.Err() != nil {
 		return nil // a link that has worked may end at any time
 	}
-	return fmt.Errorf("the receiver: %w", silent(ctx, receiver, err))
+	return fmt.Errorf("the receiver: %w", silent(ctx, receiver, amiss))
 }
 
 // pump passes on what comes from either, until both ways have ended. Both connections are closed then. Of what could not

@@ -93,7 +93,9 @@ func TestRelayedEnds(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = waiting.Close()
-	<-waits // it has got the one that was closed
+	if err := <-waits; err == nil { // it has got the one that was closed
+		t.Error("a connection that was closed is one")
+	}
 	if err := r.Close(); err != nil {
 		t.Error(err)
 	}

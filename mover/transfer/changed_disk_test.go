@@ -86,54 +86,52 @@ func overwrite(to treetest.Tree) {
 // call it is written, and although size and time of modification are what they were.
 func TestChangedSeesEveryWrite(t *testing.T) {
 	for _, system := range disks {
-		for name, change := range map[string]func(to treetest.Tree, warm func()){
-			"pwrite": func(to treetest.Tree, warm func()) {
-				warm()
+		for name, change := range map[string]func(to treetest.Tree, warm func(then func())){
+			"pwrite": func(to treetest.Tree, warm func(then func())) {
+				warm(nil)
 				overwrite(to)
 				age(to)
 			},
-			"a memory map": func(to treetest.Tree, warm func()) {
-				warm()
+			"a memory map": func(to treetest.Tree, warm func(then func())) {
+				warm(nil)
 				m := mapFile(to, victim)
 				m.flip(77)
 				m.end()
 				age(to)
 			},
-			"a page that was mapped and written to before": func(to treetest.Tree, warm func()) {
+			"a page that was mapped and written to before": func(to treetest.Tree, warm func(then func())) {
 				m := mapFile(to, victim)
 				m.flip(5)
 				age(to)
-				warm()
+				warm(nil)
 				m.flip(77)
 				m.end()
 				age(to)
 			},
-			"a file that was renamed over it": func(to treetest.Tree, warm func()) {
-				warm()
+			"a file that was renamed over it": func(to treetest.Tree, warm func(then func())) {
+				warm(nil)
 				to.File("new", treetest.Bytes(3, bulk))
 				to.Age("new", 1_700_000_000, 123_456_789)
 				to.Must(os.Rename(to.Root+"/new", to.Root+"/"+victim))
 			},
-			"a file that was made before, renamed over it": func(to treetest.Tree, warm func()) {
+			"a file that was made before, renamed over it": func(to treetest.Tree, warm func(then func())) {
 				to.File("aside", treetest.Bytes(3, bulk))
 				to.Age("aside", 1_700_000_000, 123_456_789)
-				warm()
+				warm(nil)
 				to.Must(os.Rename(to.Root+"/aside", to.Root+"/"+victim))
 			},
-			"a file made anew, with the inode that is free": func(to treetest.Tree, warm func()) {
-				warm()
+			"a file made anew, with the inode that is free": func(to treetest.Tree, warm func(then func())) {
+				warm(nil)
 				to.Must(os.Remove(to.Root + "/" + victim))
 				to.File(victim, treetest.Bytes(3, bulk))
 				age(to)
 			},
-			"after the sync, and once more": func(to treetest.Tree, warm func()) {
+			"after the sync, and once more": func(to treetest.Tree, warm func(then func())) {
 				m := mapFile(to, victim)
-				afterSync = func() {
+				warm(func() {
 					m.flip(5)
 					age(to)
-				}
-				warm()
-				afterSync = nil
+				})
 				m.flip(77)
 				m.end()
 				age(to)
@@ -141,19 +139,21 @@ func TestChangedSeesEveryWrite(t *testing.T) {
 		} {
 			t.Run(system+"/"+name, func(t *testing.T) {
 				p, _, _ := onDisks(t, system)
-				changes := p.changeSender
+				changes, afterSync := p.changeSender, func() {}
 				p.changeSender = func(o *SenderOptions) {
 					changes(o)
 					sync := o.Sync
 					o.Sync = func() error {
 						err := sync()
-						if afterSync != nil {
-							afterSync()
-						}
+						afterSync()
 						return err
 					}
 				}
-				change(treetest.In(t, p.source), func() {
+				change(treetest.In(t, p.source), func(then func()) {
+					if then != nil {
+						afterSync = then
+						defer func() { afterSync = func() {} }()
+					}
 					if !p.mustRun(false).Kept {
 						t.Fatal("nothing was kept")
 					}
@@ -172,9 +172,6 @@ func TestChangedSeesEveryWrite(t *testing.T) {
 		}
 	}
 }
-
-// afterSync is what an application does between the sync and the reading.
-var afterSync func()
 
 // TestChangedReadsWhatIsYoung: what had changed within 60 s before the sync is read again, by the clock as it is; and by a clock that
 // is an hour on nothing is. It is so too once both disks were unmounted and mounted again.

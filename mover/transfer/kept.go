@@ -187,7 +187,7 @@ func (r *Receiver) find() (f found) {
 	return f
 }
 
-// give gives the sender what was kept of its side. What that is good for is for the sender to say: without it it reads all.
+// give gives the sender what was kept of its side. What that is good for is for the sender to say: where it has nothing it reads all.
 func (r *Receiver) give(ctx context.Context, file *os.File) error {
 	err := r.call(ctx, func(ctx context.Context, c *conn) error {
 		said, err := r.giveOn(ctx, c, file)

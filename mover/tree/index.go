@@ -217,7 +217,7 @@ func (x *Index) read() error {
 		x.ended = true
 		return nil
 	}
-	const handle = 128 // bytes, linux/exportfs.h MAX_HANDLE_SZ
+	const handle = 128 // bytes, MAX_HANDLE_SZ of name_to_handle_at(2)
 	r := codec.NewReader(b)
 	record := differ.Record{Path: string(r.Bytes(entry.MaxPath))}
 	record.Inode.Ino = r.Uvarint(1<<64 - 1)

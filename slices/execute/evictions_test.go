@@ -9,7 +9,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"github.com/sliceshift/sliceshift/slices/decide"
@@ -49,8 +48,7 @@ func TestOnlyEvictionsAreAskedOnce(t *testing.T) {
 	if err := asked.SubResource(eviction).Create(t.Context(), pod, &corev1.Pod{}); err == nil {
 		t.Error("a pod was taken for an eviction")
 	}
-	var other client.SubResourceClient = asked.SubResource("status")
-	if _, is := other.(evictions); is {
+	if _, is := asked.SubResource("status").(evictions); is {
 		t.Error("the status is taken for an eviction")
 	}
 }

@@ -234,8 +234,8 @@ func restore(m *api.Migration) {
 		if api.AskedOf(m.Spec.Volumes, accepted.ClaimTemplate).SameWay(accepted) {
 			continue
 		}
-		others := slices.DeleteFunc(m.Spec.Volumes, func(v api.VolumeSpec) bool { return v.ClaimTemplate == accepted.ClaimTemplate })
-		m.Spec.Volumes = append(others, accepted)
+		m.Spec.Volumes = slices.DeleteFunc(m.Spec.Volumes, func(v api.VolumeSpec) bool { return v.ClaimTemplate == accepted.ClaimTemplate })
+		m.Spec.Volumes = append(m.Spec.Volumes, accepted)
 	}
 }
 

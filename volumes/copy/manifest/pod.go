@@ -3,7 +3,6 @@ package manifest
 import (
 	"fmt"
 	"maps"
-	"net"
 	"strconv"
 	"time"
 
@@ -38,7 +37,7 @@ func Receiver(s Spec) *corev1.Pod {
 	if s.Relayed {
 		listen = loopback
 	}
-	args := []string{"receive", "--listen=" + net.JoinHostPort(listen, strconv.Itoa(Port))}
+	args := []string{"receive", "--listen=" + listen + ":" + strconv.Itoa(Port)}
 	args = append(args, "--pass="+passName(s.Warm))
 	switch {
 	case s.changed():
@@ -67,7 +66,7 @@ func Receiver(s Spec) *corev1.Pod {
 func Sender(s Spec) *corev1.Pod {
 	way := "--connect=" + s.Connect
 	if s.Relayed {
-		way = "--relay=" + net.JoinHostPort(loopback, strconv.Itoa(Port))
+		way = "--relay=" + loopback + ":" + strconv.Itoa(Port)
 	}
 	args := []string{"send", way}
 	if s.Bandwidth != "" {
