@@ -3,9 +3,13 @@ package kind
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/sliceshift/sliceshift/e2e/kind/docker"
 )
@@ -40,7 +44,24 @@ func Sweep(ctx context.Context, dir string, progress io.Writer) error {
 	return errors.Join(err, p.machine.Release())
 }
 
+// removeClusters tries again for a while what docker refuses: it lets go of a container's file system and
+// network some time after the container has ended.
 func (p *Pair) removeClusters(ctx context.Context) error {
+	const patience, interval = time.Minute, time.Second
+	var refused error
+	err := wait.PollUntilContextTimeout(ctx, interval, patience, true, func(ctx context.Context) (bool, error) {
+		if refused = p.removeOnce(ctx); refused != nil {
+			fmt.Fprintf(p.progress, "the clusters are not removed yet: %v\n", refused)
+		}
+		return refused == nil, nil
+	})
+	if err != nil {
+		return errors.Join(err, refused)
+	}
+	return nil
+}
+
+func (p *Pair) removeOnce(ctx context.Context) error {
 	err := p.deleteClusters(ctx)
 	if docker.Run(ctx, "network", "inspect", network) == nil {
 		err = errors.Join(err, docker.Run(ctx, "network", "rm", network))
