@@ -151,11 +151,10 @@ func (r *Relay) carry(ctx context.Context, sender Conn) error {
 		return errors.Join(fmt.Errorf("the receiver: %w", err), sender.Close())
 	}
 	answers := &peeked{Conn: receiver, in: bufio.NewReaderSize(receiver, ahead), first: r.works}
-	amiss := pump(ctx, sender, answers)
-	if answers.first == nil || ctx.Err() != nil {
-		return nil // a link that has worked may end at any time
+	if ended := pump(ctx, sender, answers); answers.first != nil && ctx.Err() == nil {
+		return fmt.Errorf("the receiver: %w", silent(ctx, receiver, ended))
 	}
-	return fmt.Errorf("the receiver: %w", silent(ctx, receiver, amiss))
+	return nil // a link that has worked may end at any time
 }
 
 // pump passes on what comes from either, until both ways have ended. Both connections are closed then. Of what could not
