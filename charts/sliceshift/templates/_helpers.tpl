@@ -30,7 +30,7 @@ app.kubernetes.io/component: manager
 {{/* Objects of config/: (list . "path"). Nothing is changed of them but the namespace. */}}
 {{- define "sliceshift.file" -}}
 {{- $root := index . 0 }}
-{{- $root.Files.Get (index . 1) | replace "namespace: sliceshift-system" (printf "namespace: %s" $root.Release.Namespace) | trim }}
+{{- required (printf "the chart lacks %s: it is a link into config, which an archive must follow" (index . 1)) ($root.Files.Get (index . 1)) | replace "namespace: sliceshift-system" (printf "namespace: %s" $root.Release.Namespace) | trim }}
 {{- end }}
 
 {{/* Whether the cluster knows admission policies. */}}
