@@ -16,6 +16,7 @@ const (
 	mostHandoffs  = 64
 	mostStops     = 16
 	mostDrivers   = 8
+	mostSeals     = 32
 	longestOfStop = 256
 )
 
@@ -29,6 +30,7 @@ func renderHistory(m *api.Migration, before api.MigrationStatus, now time.Time, 
 	noteDriver(&h, m.Status.Fence, now)
 	if finished != nil {
 		noteHandoff(&h, m.Status.Fence, before.Handoff, *finished, now)
+		noteSeals(&h, *finished, now)
 	}
 	noteStop(&h, before, m.Status, now)
 	if len(h.Handoffs)+len(h.Stops)+len(h.Drivers) > 0 {
@@ -95,6 +97,28 @@ func noteHandoff(h *api.History, fence *api.Fence, seen *api.Handoff, finished a
 	h.Handoffs = append(h.Handoffs, past)
 	if over := len(h.Handoffs) - mostHandoffs; over > 0 {
 		h.Handoffs, h.Dropped = slices.Clone(h.Handoffs[over:]), h.Dropped+int32(over)
+	}
+}
+
+// noteSeals notes the seals of the volumes that the ordinal of a handoff has come up on. One that was turned round has copied
+// volumes for the side that it has not reached.
+func noteSeals(h *api.History, finished api.Handoff, now time.Time) {
+	left := plan.SourceSide
+	if h.Handoffs[len(h.Handoffs)-1].Direction == api.Back {
+		left = plan.DestinationSide
+	}
+	for _, v := range finished.Volumes {
+		seal := v.Copy.Seal
+		if seal.Root == "" || v.Copy.Dropped || v.Copy.Giver != string(left) {
+			continue
+		}
+		h.Seals = append(h.Seals, api.PastSeal{
+			Ordinal: finished.Ordinal, ClaimTemplate: v.ClaimTemplate, EndTime: metav1.NewMicroTime(now),
+			Root: seal.Root, Verify: seal.Verify, Bytes: seal.Bytes, Files: seal.Files, Trusted: seal.Trusted,
+		})
+	}
+	if over := len(h.Seals) - mostSeals; over > 0 {
+		h.Seals, h.DroppedSeals = slices.Clone(h.Seals[over:]), h.DroppedSeals+int32(over)
 	}
 }
 

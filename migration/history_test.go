@@ -226,12 +226,51 @@ func TestHistoryIsSmall(t *testing.T) {
 	}
 }
 
+// TestSealsInHistory: an ordinal has come up on a volume that was copied from the side that it has left, and on no other.
+func TestSealsInHistory(t *testing.T) {
+	sealed := func(giver plan.SideName, root string) api.CopyAttempt {
+		return api.CopyAttempt{Giver: string(giver), Seal: api.CopySeal{Root: root, Verify: api.CopyVerifyFull, Bytes: 1, Files: 2, Trusted: 3}}
+	}
+	dropped := sealed(plan.SourceSide, "dropped")
+	dropped.Dropped = true
+	volumes := []api.HandoffVolume{
+		{ClaimTemplate: "data", Copy: sealed(plan.SourceSide, "forward")}, {ClaimTemplate: "wal", Copy: sealed(plan.DestinationSide, "back")},
+		{ClaimTemplate: "old", Copy: dropped}, {ClaimTemplate: "shared"},
+	}
+	for direction, want := range map[api.Direction]api.PastSeal{
+		api.Forward: {Ordinal: 2, ClaimTemplate: "data", Root: "forward", Verify: api.CopyVerifyFull, Bytes: 1, Files: 2, Trusted: 3},
+		api.Back:    {Ordinal: 2, ClaimTemplate: "wal", Root: "back", Verify: api.CopyVerifyFull, Bytes: 1, Files: 2, Trusted: 3},
+	} {
+		h := newHistorian()
+		h.m.Status.Fence.Direction = direction
+		h.pass(0, 3, h.begin(2), nil)
+		h.m.Status.Handoff.Volumes = volumes
+		h.pass(time.Second, 3, func(s *api.MigrationStatus) { s.Handoff = nil }, h.m.Status.Handoff)
+		want.EndTime = metav1.NewMicroTime(h.now)
+		if diff := cmp.Diff([]api.PastSeal{want}, h.m.Status.History.Seals); diff != "" {
+			t.Errorf("%s: -want +got:\n%s", direction, diff)
+		}
+	}
+	h := newHistorian()
+	for ordinal := range int32(mostSeals + 1) {
+		h.pass(0, 3, h.begin(ordinal), nil)
+		h.m.Status.Handoff.Volumes = volumes
+		h.pass(time.Second, 3, func(s *api.MigrationStatus) { s.Handoff = nil }, h.m.Status.Handoff)
+	}
+	if got := h.m.Status.History; len(got.Seals) != mostSeals || got.DroppedSeals != 1 || got.Seals[0].Ordinal != 1 {
+		t.Errorf("%d seals, of which the first is of ordinal %d; %d are dropped", len(got.Seals), got.Seals[0].Ordinal, got.DroppedSeals)
+	}
+}
+
 // fullHistory is that of n ordinals which were moved and stalled on the way.
 func fullHistory(n int32) *api.History {
 	h := newHistorian()
 	h.m.Status.Fence.Holder = "sliceshift-manager-7d4b9c6f5d-x2x7k_0b8a3f0e-6f0c-4f0e-9a55-2f1f7f0f4a11"
 	for ordinal := range n {
 		h.pass(time.Second, 3, h.begin(ordinal), h.m.Status.Handoff)
+		h.m.Status.Handoff.Volumes = []api.HandoffVolume{{ClaimTemplate: fmt.Sprintf("%063d", ordinal), Copy: api.CopyAttempt{Giver: string(plan.SourceSide), Seal: api.CopySeal{
+			Root: "blake3:" + strings.Repeat("f", 64), Verify: api.CopyVerifyChanged, Bytes: 1 << 40, Files: 1 << 30, Trusted: 1 << 41,
+		}}}}
 		if ordinal%100 == 0 {
 			h.pass(time.Second, 3, h.progressing(metav1.ConditionFalse, api.ReasonPodNotReady), nil)
 			h.m.Status.Conditions[0].Message = strings.Repeat("waiting until a pod is available; ", 6)

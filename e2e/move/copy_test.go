@@ -7,11 +7,13 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/sliceshift/sliceshift/e2e/harness"
 	"github.com/sliceshift/sliceshift/internal/treetest"
+	"github.com/sliceshift/sliceshift/migration"
 	"github.com/sliceshift/sliceshift/migration/plan"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/volumes"
@@ -103,26 +105,39 @@ func TestCopyMoves(t *testing.T) {
 func (v *move) runByCopy() {
 	v.T.Helper()
 	expect := v.copied()
-	v.Run()
+	noted := map[int32]string{}
+	v.Run(func(m *api.Migration, _ migration.Outcome) error {
+		if history := m.Status.History; history != nil {
+			for _, seal := range history.Seals {
+				noted[seal.Ordinal] = seal.Root
+			}
+		}
+		return nil
+	})
 	v.ExpectMoved()
 	expect()
-	v.expectSeals()
+	if diff := cmp.Diff(v.expectSeals(), noted); diff != "" {
+		v.T.Errorf("what is noted differs from what the volumes bear (-volumes +noted):\n%s", diff)
+	}
 	v.Audit()
 }
 
-// expectSeals checks that each new volume bears the root that both sides had.
-func (v *move) expectSeals() {
+// expectSeals checks that each new volume bears the root that both sides had, and returns these by ordinal.
+func (v *move) expectSeals() map[int32]string {
 	v.T.Helper()
+	seals := map[int32]string{}
 	for ordinal := range v.App.Replicas {
 		at := v.There()
 		claim, err := at.Client.CoreV1().PersistentVolumeClaims(at.Namespace).Get(v.Ctx, fmt.Sprintf("data-%s-%d", at.Set, ordinal), metav1.GetOptions{})
 		v.Must(err)
 		volume, err := at.Client.CoreV1().PersistentVolumes().Get(v.Ctx, claim.Spec.VolumeName, metav1.GetOptions{})
 		v.Must(err)
-		if seal := volume.Annotations[api.SealAnnotationKey]; !strings.HasPrefix(seal, "blake3:") {
-			v.T.Errorf("volume %s of ordinal %d has the seal %q", volume.Name, ordinal, seal)
+		seals[ordinal] = volume.Annotations[api.SealAnnotationKey]
+		if !strings.HasPrefix(seals[ordinal], "blake3:") {
+			v.T.Errorf("volume %s of ordinal %d has the seal %q", volume.Name, ordinal, seals[ordinal])
 		}
 	}
+	return seals
 }
 
 // copies is when such a step of a copy was made.

@@ -20,7 +20,11 @@ func (r Report) Page() page.Page {
 		timeline := r.Chart()
 		p.Chart = &timeline
 	}
-	p.Sections = append(p.Sections, r.handoffs(), r.stops(), r.drivers(), r.writes())
+	p.Sections = append(p.Sections, r.handoffs())
+	if len(r.Seals) > 0 || r.DroppedSeals > 0 {
+		p.Sections = append(p.Sections, r.seals())
+	}
+	p.Sections = append(p.Sections, r.stops(), r.drivers(), r.writes())
 	if len(r.Warnings) > 0 {
 		p.Sections = append(p.Sections, r.warnings())
 	}

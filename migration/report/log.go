@@ -23,7 +23,9 @@ type Entry struct {
 	Object  string        `json:"object,omitempty"`
 	Reason  string        `json:"reason,omitempty"`
 	Message string        `json:"message"`
-	Seconds *float64      `json:"seconds,omitempty"`
+	// Seal is what a copy of a volume came to.
+	Seal    *Sealed  `json:"seal,omitempty"`
+	Seconds *float64 `json:"seconds,omitempty"`
 	// By is the process that was driving then, if that is known.
 	By string `json:"by,omitempty"`
 }
@@ -73,6 +75,8 @@ func (r Report) WithLog(entries []Entry) Report {
 		e.Time, e.By = e.Time.UTC(), r.driverAt(e.Time)
 		r.Entries = append(r.Entries, e)
 	}
+	old := r.loggedSeals()
+	r.Seals, r.DroppedSeals = append(old, r.Seals...), r.DroppedSeals-int32(len(old))
 	if r.DroppedHandoffs == 0 {
 		return r
 	}

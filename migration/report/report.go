@@ -39,15 +39,18 @@ type Report struct {
 	Moved int32 `json:"moved"`
 	Total int32 `json:"total"`
 	// FewestAvailable is the fewest replicas that were seen to be available in any handoff.
-	FewestAvailable *int32        `json:"fewestAvailable,omitempty"`
-	Handoffs        []Handoff     `json:"handoffs"`
-	Stops           []Stop        `json:"stops"`
-	Drivers         []Driver      `json:"drivers"`
-	Warnings        []api.Warning `json:"warnings,omitempty"`
+	FewestAvailable *int32    `json:"fewestAvailable,omitempty"`
+	Handoffs        []Handoff `json:"handoffs"`
+	// Seals are of the volumes that ordinals have come up on, where these were copied or restored.
+	Seals    []Seal        `json:"seals,omitempty"`
+	Stops    []Stop        `json:"stops"`
+	Drivers  []Driver      `json:"drivers"`
+	Warnings []api.Warning `json:"warnings,omitempty"`
 	// Conditions are those of the migration now.
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
-	// DroppedHandoffs and DroppedStops are not known any more: of the oldest only their number is.
+	// DroppedHandoffs, DroppedSeals and DroppedStops are not known any more: of the oldest only their number is.
 	DroppedHandoffs int32 `json:"droppedHandoffs,omitempty"`
+	DroppedSeals    int32 `json:"droppedSeals,omitempty"`
 	DroppedStops    int32 `json:"droppedStops,omitempty"`
 	// Kept are the volumes that ordinals have left behind in the cluster that keeps the record, as they were seen when the
 	// report was made; it is for whoever has looked.
@@ -168,7 +171,13 @@ func (r *Report) take(h api.History) {
 		end := past.EndTime.UTC()
 		r.Stops = append(r.Stops, Stop{past.Reason, past.Message, past.Ordinal, past.StartTime.UTC(), &end})
 	}
-	r.DroppedHandoffs, r.DroppedStops = h.Dropped, h.DroppedStops
+	for _, past := range h.Seals {
+		r.Seals = append(r.Seals, Seal{
+			Ordinal: past.Ordinal, Time: past.EndTime.UTC(),
+			Sealed: Sealed{ClaimTemplate: past.ClaimTemplate, Root: past.Root, Verify: past.Verify, Bytes: past.Bytes, Files: past.Files, Trusted: past.Trusted},
+		})
+	}
+	r.DroppedHandoffs, r.DroppedSeals, r.DroppedStops = h.Dropped, h.DroppedSeals, h.DroppedStops
 }
 
 // atMost is the fewest that was seen in a handoff that has come to its end, which is never all of them: its own ordinal

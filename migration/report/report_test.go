@@ -40,6 +40,7 @@ func underway() *api.Migration {
 		Moved: 2, Total: 3,
 		Warnings: []api.Warning{{Check: "storage", Reason: "VolumeIsLocal", Object: "volume pv", Message: "volume pv is a path on a machine", Remedy: "none"}},
 		History: &api.History{
+			Seals:    []api.PastSeal{{Ordinal: 2, ClaimTemplate: "data", EndTime: micro(45), Root: "blake3:3f9a", Verify: api.CopyVerifyFull, Bytes: 4096, Files: 3}},
 			Handoffs: []api.PastHandoff{{Ordinal: 2, Direction: api.Forward, StartTime: micro(5), EndTime: micro(45), Attempts: 1, Epoch: 1, FewestAvailable: new(int32(2))}},
 			Stops:    []api.PastStop{{Reason: api.ReasonPaused, Message: "mode is Pause; ordinal 1 is next", StartTime: at(45), EndTime: at(60)}},
 			Drivers: []api.Driver{
@@ -62,6 +63,9 @@ func moved() *api.Migration {
 	h.Handoffs = append(h.Handoffs,
 		api.PastHandoff{Ordinal: 1, Direction: api.Forward, StartTime: micro(60), EndTime: micro(100), Attempts: 2, Epoch: 2, FewestAvailable: new(int32(1))},
 		api.PastHandoff{Ordinal: 0, Direction: api.Forward, StartTime: micro(100), EndTime: micro(112), Attempts: 1, Epoch: 2, FewestAvailable: new(int32(2))})
+	h.Seals = append(h.Seals,
+		api.PastSeal{Ordinal: 1, ClaimTemplate: "data", EndTime: micro(100), Root: "blake3:77aa", Verify: api.CopyVerifyChanged, Bytes: 8192, Files: 4, Trusted: 12288},
+		api.PastSeal{Ordinal: 0, ClaimTemplate: "data", EndTime: micro(112), Root: "snapshot:b1"})
 	h.Stops = append(h.Stops, api.PastStop{Reason: api.ReasonPodNotReady, Message: "ordinal 1 has been at AwaitReadiness for longer than 10s", Ordinal: new(int32(1)), StartTime: at(80), EndTime: at(100)})
 	m.Status.Conditions = []metav1.Condition{{Type: api.ConditionCompleted, Status: metav1.ConditionTrue, Reason: api.ReasonMoved, LastTransitionTime: at(120)}}
 	return m
@@ -133,6 +137,28 @@ func TestDroppedHandoffs(t *testing.T) {
 	want := report.Handoff{Ordinal: 2, Direction: api.Forward, Start: at(5).UTC(), End: &end, By: "laptop-a"}
 	if diff := cmp.Diff(want, got.Handoffs[0]); diff != "" || got.DroppedHandoffs != 0 || len(got.Handoffs) != 3 {
 		t.Errorf("%d dropped, -want +got:\n%s", got.DroppedHandoffs, diff)
+	}
+}
+
+// TestDroppedSeals: those that the status does not list any more are taken from the log, but for one that was turned round.
+func TestDroppedSeals(t *testing.T) {
+	const log = `{"time":"2026-03-01T12:00:10Z","kind":"Sealed","ordinal":2,"seal":{"claimTemplate":"data","root":"blake3:first","bytes":1},"message":""}
+{"time":"2026-03-01T12:00:20Z","kind":"Sealed","ordinal":2,"seal":{"claimTemplate":"data","root":"blake3:3f9a","bytes":4096,"files":3,"verify":"Full"},"message":""}
+{"time":"2026-03-01T12:00:45Z","kind":"OrdinalDone","ordinal":2,"seconds":40,"message":""}
+{"time":"2026-03-01T12:00:48Z","kind":"Sealed","ordinal":1,"seal":{"claimTemplate":"data","root":"blake3:turned"},"message":""}
+{"time":"2026-03-01T12:01:40Z","kind":"OrdinalDone","ordinal":1,"message":""}`
+	entries, err := report.ReadLog(strings.NewReader(log))
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := moved()
+	h := m.Status.History
+	h.Drivers[1].Direction = api.Back
+	h.Seals, h.DroppedSeals = nil, 2
+	got := report.Of(m, place, noon).WithLog(entries)
+	want := []report.Seal{{Ordinal: 2, Time: at(45).UTC(), Sealed: report.Sealed{ClaimTemplate: "data", Root: "blake3:3f9a", Verify: api.CopyVerifyFull, Bytes: 4096, Files: 3}}}
+	if diff := cmp.Diff(want, got.Seals); diff != "" || got.DroppedSeals != 1 {
+		t.Errorf("%d dropped, -want +got:\n%s", got.DroppedSeals, diff)
 	}
 }
 

@@ -60,6 +60,9 @@ type SnapshotTaken struct {
 	From string `json:"from"`
 }
 
+// SnapshotRoot begins the root of a seal that is of a snapshot.
+const SnapshotRoot = "snapshot:"
+
 // CopySeal is what both sides of a copy have shown when they were read for the last time, and were equal; or
 // which snapshot a volume was made of.
 type CopySeal struct {

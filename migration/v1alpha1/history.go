@@ -20,12 +20,20 @@ type History struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=8
 	Drivers []Driver `json:"drivers,omitempty"`
+	// seals are what the volumes have shown that ordinals came up on, where these were copied or restored.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=32
+	Seals []PastSeal `json:"seals,omitempty"`
 	// dropped is how many of the oldest handoffs are not listed any more.
 	// +optional
 	Dropped int32 `json:"dropped,omitempty"`
 	// droppedStops is how many of the oldest stops are not listed any more.
 	// +optional
 	DroppedStops int32 `json:"droppedStops,omitempty"`
+	// droppedSeals is how many of the oldest seals are not listed any more.
+	// +optional
+	DroppedSeals int32 `json:"droppedSeals,omitempty"`
 }
 
 // PastHandoff is a handoff that has come to its end.
@@ -45,6 +53,27 @@ type PastHandoff struct {
 	// fewestAvailable is the fewest replicas of both sides that were seen to be available meanwhile.
 	// +optional
 	FewestAvailable *int32 `json:"fewestAvailable,omitempty"`
+}
+
+// PastSeal is the seal of a volume that an ordinal has come up on.
+type PastSeal struct {
+	// ordinal whose volume it is, and claimTemplate that of its claim.
+	Ordinal       int32  `json:"ordinal"`
+	ClaimTemplate string `json:"claimTemplate"`
+	// endTime is that of its handoff.
+	EndTime metav1.MicroTime `json:"endTime"`
+	// root is the digest of all that is on the volume, or that of the snapshot's driver and handle.
+	Root string `json:"root"`
+	// verify is how both sides were compared; absent for what is no copy.
+	// +optional
+	Verify CopyVerify `json:"verify,omitempty"`
+	// bytes and files are what was on it, and trusted is how many bytes of both sides together were not read for the seal.
+	// +optional
+	Bytes int64 `json:"bytes,omitempty"`
+	// +optional
+	Files int64 `json:"files,omitempty"`
+	// +optional
+	Trusted int64 `json:"trusted,omitempty"`
 }
 
 // PastStop is a time in which a migration did not go on.

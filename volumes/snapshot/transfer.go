@@ -3,6 +3,7 @@ package snapshot
 import (
 	"fmt"
 
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
@@ -210,7 +211,7 @@ func (v view) seal() volumes.Verdict {
 		return blockedBy(v.unrestored("volume %s of claim %s is of %q, and the snapshot is of CSI driver %s: who made it does not know of the snapshot, and has made an empty volume", in.Name, named(v.Incoming.Ref), driver, taken.Driver))
 	}
 	next := v.Attempt
-	next.Seal.Root, next.Seal.Released, next.Seal.Volume = "snapshot:"+volumes.Disk(taken.Driver+"/"+taken.Handle), taken.Released, in.Name
+	next.Seal.Root, next.Seal.Released, next.Seal.Volume = api.SnapshotRoot+volumes.Disk(taken.Driver+"/"+taken.Handle), taken.Released, in.Name
 	next.Seal.From, next.Seal.To = taken.From, volumes.Disk(in.Handle)
 	return volumes.Verdict{Attempt: &next}
 }

@@ -23,12 +23,14 @@ type reportOptions struct {
 }
 
 const reportHelp = `Tells what a migration has done, so far or until its end: when each ordinal moved, how
-many replicas were available, where it stood still and why, and who drove it. It is made
-of the status of a Migration or of the record of a run. Besides that it is read which volumes
-ordinals have left behind in that cluster.
+many replicas were available, which copied volumes it came up on and how these were shown
+to be equal, where it stood still and why, and who drove it. It is made of the status of a
+Migration or of the record of a run. Besides that it is read which volumes ordinals have
+left behind in that cluster.
 
 With --log it also has each write, from the file that "run --log" has appended to. The
-status keeps the last 64 handoffs; of a longer move the log has the others.
+status keeps the last 64 handoffs and the last 32 seals; of a longer move the log has the
+others.
 
 With -o html it is one file that loads nothing: it can be mailed, archived and printed.`
 

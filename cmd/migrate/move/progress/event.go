@@ -58,9 +58,11 @@ type Event struct {
 	short string
 }
 
-// Seal is what both sides of a copy have shown: the digest of all that is on them, what was read of the source, and how
+// Seal is what both sides of a copy have shown, of a volume for one claim template: the digest of all that is on them, what was read of the source, and how
 // long the pass took.
 type Seal struct {
+	ClaimTemplate string `json:"claimTemplate"`
+
 	Root    string `json:"root"`
 	Bytes   int64  `json:"bytes"`
 	Files   int64  `json:"files"`

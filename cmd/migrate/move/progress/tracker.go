@@ -113,7 +113,7 @@ func (t *Tracker) sealed(now time.Time, m *api.Migration) (events []Event) {
 			}
 			text := fmt.Sprintf("%s was copied, %s in %s, and %s: %s", v.ClaimTemplate, terminal.Size(seal.Bytes), terminal.Count(int(seal.Files), "file"), equal(seal), short(seal.Root))
 			e := t.Event(now, Sealed, text).of(t.ordinal, t.step)
-			e.Seal = &Seal{Root: seal.Root, Bytes: seal.Bytes, Files: seal.Files, Seconds: seal.Seconds, Verify: string(seal.Verify), Read: seal.Read, Trusted: seal.Trusted}
+			e.Seal = &Seal{ClaimTemplate: v.ClaimTemplate, Root: seal.Root, Bytes: seal.Bytes, Files: seal.Files, Seconds: seal.Seconds, Verify: string(seal.Verify), Read: seal.Read, Trusted: seal.Trusted}
 			events = append(events, e)
 		}
 	}
