@@ -33,6 +33,7 @@ var views = []struct{ name, fragment, id, says string }{
 	{"stalled", "#/migration/%/orders", "hold", "To mend it"},
 	{"report", "#/migration/%/web/report", "document", "Who has driven it"},
 	{"plan", "#/migration/%/ledger/plan", "document", "another cluster"},
+	{"ahead", "#/migration/%/carts", "ahead", "To mend it"},
 }
 
 // fill keeps Migrations in all states.
@@ -47,6 +48,7 @@ func (s *shop) fill() {
 	waits := moved("events", 0, 9)
 	waits.Status.Conditions = conditions(25*60e9, met(api.ConditionAccepted, api.ReasonReady, ""), unmet(api.ConditionProgressing, "OutsideWindow", "no handoff begins before 22:00 Europe/Berlin"))
 	back := underWay("carts")
+	back.Status.Conditions = append(back.Status.Conditions, conditions(4*60e9, met(api.ConditionAheadHeld, "CopyStuck", "the copy of ordinal 1 does not go on. To mend it: kubectl describe pod"))...)
 	back.Spec.Mode, back.Status.Fence.Direction = api.ModeRollback, api.Back
 	s.keep(underWay("web"), stalled("orders"), paused, done, refused, waits, back)
 }

@@ -19,6 +19,8 @@ type Detail struct {
 	// Budget is how many replicas may be unavailable at once.
 	Budget int32 `json:"budget"`
 	Pace   *Pace `json:"pace,omitempty"`
+	// Ahead is why copies for later turns do not go on, while the move does.
+	Ahead *Hold `json:"ahead,omitempty"`
 	// Report is what it has done so far.
 	Report  report.Report    `json:"report"`
 	Gates   []api.GateStatus `json:"gates,omitempty"`
@@ -30,7 +32,7 @@ type Detail struct {
 func NewDetail(m *api.Migration, record bool, cluster string, now time.Time) Detail {
 	row := NewRow(m, record)
 	d := Detail{
-		Row: row, UID: m.UID, Where: Where(m, record), Ordinals: row.Ordinals(), Pace: PaceOf(m),
+		Row: row, UID: m.UID, Where: Where(m, record), Ordinals: row.Ordinals(), Pace: PaceOf(m), Ahead: aheadOf(m),
 		Report: ReportOf(m, record, cluster, now), Gates: m.Status.Gates, Hooks: m.Status.Hooks, Actions: Actions(m),
 	}
 	if m.Status.Baseline != nil {

@@ -208,11 +208,11 @@ func holdOf(m *api.Migration) *Hold {
 	if records.Completed(m) != "" {
 		return nil
 	}
-	conditions := m.Status.Conditions
-	if stall := status.StallOf(m); stall != nil {
-		since := meta.FindStatusCondition(conditions, api.ConditionStalled).LastTransitionTime.UTC()
-		return &Hold{Reason: stall.Reason, Message: stall.Message, Remedy: stall.Remedy, Stalled: true, Since: since}
+	if stall := holdBy(m, api.ConditionStalled, status.StallOf(m)); stall != nil {
+		stall.Stalled = true
+		return stall
 	}
+	conditions := m.Status.Conditions
 	c := meta.FindStatusCondition(conditions, api.ConditionAccepted)
 	if c == nil || c.Status != metav1.ConditionFalse {
 		c = meta.FindStatusCondition(conditions, api.ConditionProgressing)
@@ -222,4 +222,21 @@ func holdOf(m *api.Migration) *Hold {
 	}
 	message, remedy := status.CutRemedy(c.Message)
 	return &Hold{Reason: c.Reason, Message: message, Remedy: remedy, Since: c.LastTransitionTime.UTC()}
+}
+
+// aheadOf is why copies for later turns do not go on, while the move does.
+func aheadOf(m *api.Migration) *Hold {
+	if records.Completed(m) != "" {
+		return nil
+	}
+	return holdBy(m, api.ConditionAheadHeld, status.AheadOf(m))
+}
+
+// holdBy is what a condition says whose truth is a trouble; nil: there is none.
+func holdBy(m *api.Migration, kind string, trouble *status.Stall) *Hold {
+	if trouble == nil {
+		return nil
+	}
+	since := meta.FindStatusCondition(m.Status.Conditions, kind).LastTransitionTime.UTC()
+	return &Hold{Reason: trouble.Reason, Message: trouble.Message, Remedy: trouble.Remedy, Since: since}
 }

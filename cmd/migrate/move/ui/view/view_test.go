@@ -223,6 +223,23 @@ func TestDetail(t *testing.T) {
 	}
 }
 
+// TestDetailOfCopiesAhead: why copies for later turns wait is shown beside what the move itself waits for, with what mends it.
+func TestDetailOfCopiesAhead(t *testing.T) {
+	m := movetest.InFlight()
+	m.Status.Conditions = append(m.Status.Conditions, movetest.Conditions(time.Minute, metav1.Condition{
+		Type: api.ConditionAheadHeld, Status: metav1.ConditionTrue, Reason: "CopyStuck", Message: "no space is left. To mend it: free some",
+	})...)
+	want := &Hold{Reason: "CopyStuck", Message: "no space is left", Remedy: "free some", Since: commandtest.Noon.Add(-time.Minute)}
+	d := NewDetail(m, false, "east", commandtest.Noon)
+	if diff := cmp.Diff(want, d.Ahead); diff != "" || d.Hold == nil || d.Hold.Reason != "PodNotReady" {
+		t.Errorf("it waits for %+v; -want +got of what is ahead:\n%s", d.Hold, diff)
+	}
+	m.Status.Conditions = append(m.Status.Conditions, metav1.Condition{Type: api.ConditionCompleted, Status: metav1.ConditionTrue, Reason: api.ReasonMoved})
+	if d := NewDetail(m, false, "east", commandtest.Noon); d.Ahead != nil {
+		t.Errorf("at its end: %+v", d.Ahead)
+	}
+}
+
 // TestSteps: each step of a handoff has its words, in the order of the API.
 func TestSteps(t *testing.T) {
 	want := []api.Step{api.StepGate, api.StepCopyAhead, api.StepReserveBudget, api.StepSecureVolumes, api.StepScaleDown, api.StepAwaitRelease, api.StepCarryVolumes, api.StepScaleUp, api.StepAwaitReadiness}

@@ -16,17 +16,18 @@ export function showOne(main, at) {
   part(main, 'head', { state, at, sides: sides.map((side) => side.name), actions: detail?.actions }, () => head(row, detail, at));
   if (at.view !== 'now') return part(main, 'document', at, () => load(at, name));
   if (!detail) return;
-  const { moved, total, leftSeconds, pace, budget, replicas, hold, handoff, ordinals, report, gates, hooks } = detail;
+  const { moved, total, leftSeconds, pace, budget, replicas, hold, ahead, handoff, ordinals, report, gates, hooks } = detail;
   const available = sides[0].available + sides[1].available;
   part(main, 'facts', { moved, total, leftSeconds, pace, started: report.started, ended: report.ended, by: detail.state, driver: report.drivers.at(-1), mode: detail.mode, fewest: report.fewestAvailable }, () => facts(detail));
-  part(main, 'hold', hold, () => hold && holdPanel(hold));
+  part(main, 'hold', hold, () => hold && holdPanel('hold-title', hold.stalled ? 'Stalled' : 'Waits', hold));
+  part(main, 'ahead', ahead, () => ahead && holdPanel('ahead-title', 'Copies for later turns wait', ahead));
   part(main, 'ordinals', { ordinals, sides, back: handoff?.direction }, () => ordinals.length > 0 && ordinalsPanel(detail));
   part(main, 'handoff', handoff, () => handoff && handoffPanel(handoff));
   part(main, 'budget', { budget, replicas, available }, () => replicas > 0 && budgetPanel(budget, replicas, available));
   part(main, 'asked', { gates, hooks }, () => (gates || hooks) && askedPanel(gates ?? [], hooks ?? []));
   part(main, 'handoffs', { past: report.handoffs, dropped: report.droppedHandoffs, replicas }, () => handoffsPanel(detail));
   part(main, 'stops', { stops: report.stops, dropped: report.droppedStops }, () => stopsPanel(report));
-  part(main, 'more', [report.warnings, report.drivers, report.conditions, namespace, record], () => morePanel(detail));
+  part(main, 'more', [report.warnings, report.seals, report.drivers, report.conditions, namespace, record], () => morePanel(detail));
 }
 
 function head(row, detail, at) {
@@ -55,9 +56,9 @@ function facts({ moved, total, leftSeconds, pace, report, mode }) {
     driver && fact('Driven by', driver.holder, `epoch ${driver.epoch}`));
 }
 
-function holdPanel(hold) {
-  return el('section', { class: `panel hold${hold.stalled ? ' stalled' : ''}`, 'aria-labelledby': 'hold-title' },
-    el('h2', { id: 'hold-title' }, hold.stalled ? 'Stalled' : 'Waits', `: ${hold.reason}, for `, age(hold.since)),
+function holdPanel(id, title, hold) {
+  return el('section', { class: `panel hold${hold.stalled ? ' stalled' : ''}`, 'aria-labelledby': id },
+    el('h2', { id }, title, `: ${hold.reason}, for `, age(hold.since)),
     hold.message && el('p', {}, hold.message),
     hold.remedy && [el('p', {}, el('b', {}, 'To mend it:')), el('div', { class: 'remedy' }, el('code', {}, hold.remedy), copy(hold.remedy))]);
 }
@@ -134,6 +135,9 @@ function morePanel({ report, where }) {
   const panel = (title, body) => el('details', { class: 'panel' }, el('summary', {}, title), body);
   return [
     report.warnings?.length && panel(`Warnings before the first write (${report.warnings.length})`, table('Warnings', ['Reason', 'Object', 'What was found', 'What mends it'], report.warnings.map((w) => [w.reason, w.object ?? '', w.message, w.remedy ?? '']))),
+    report.seals?.length && panel(`Seals of volumes (${report.seals.length})`, [
+      report.droppedSeals > 0 && el('p', { class: 'faint' }, `The first ${report.droppedSeals} are not listed any more.`),
+      table('Seals', ['Ordinal', 'Claim template', 'Available', 'Bytes', 'Files', 'Digest'], report.seals.toReversed().map((s) => [s.ordinal, s.claimTemplate, whole(s.time), s.bytes ?? 'not read', s.files ?? 'not read', s.root]))]),
     report.drivers.length > 0 && panel('Who has driven it', table('Drivers', ['Epoch', 'From', 'Process', 'Direction'], report.drivers.toReversed().map((d) => [d.epoch, whole(d.start), d.holder, d.direction]))),
     report.conditions?.length && panel('Conditions', table('Conditions', ['Type', 'Status', 'Since', 'Reason', 'Message'], report.conditions.map((c) => [c.type, c.status, whole(c.lastTransitionTime), c.reason, c.message ?? '']))),
     el('p', { class: 'faint' }, `Kept in ${where}. Times are those of the process that drives.`),
