@@ -62,7 +62,7 @@ func (r *Reconciler) log(m *api.Migration, outcome Outcome, changes handoffs.Cha
 		r.ofHandoff(log, begun).Info("handoff begun")
 	}
 	if outcome.AheadHeld != "" {
-		log.Info("copies for later turns are refused", "reason", outcome.AheadHeld, "message", meta.FindStatusCondition(m.Status.Conditions, api.ConditionAheadHeld).Message)
+		log.Info("copies for later turns do not go on", "reason", outcome.AheadHeld, "message", meta.FindStatusCondition(m.Status.Conditions, api.ConditionAheadHeld).Message)
 	}
 	log = r.ofHandoff(log, changes.Current)
 	decision := outcome.Decision

@@ -218,6 +218,8 @@ type heldCopy struct {
 	hold plan.Hold
 	// again is when it is tried again.
 	again time.Time
+	// found is true of what was found to keep a copy from going on, where no write was refused: one that lands does not end it.
+	found bool
 }
 
 // early goes on with the copies of ordinals whose turn is to come, where the migration itself waits. It writes at most
@@ -266,9 +268,9 @@ func (e *Engine) earlyOf(ctx context.Context, m *api.Migration, ordinal int32) (
 	switch step.Do {
 	case pass.Write:
 		step, wrote = e.write(ctx, m, step)
-		e.answeredEarly(ordinal, step.Decision.Hold, wrote)
+		e.answeredEarly(ordinal, step.Decision.Hold, wrote && !e.refused[ordinal].found)
 	case pass.Report:
-		e.answeredEarly(ordinal, nil, true)
+		e.foundEarly(ordinal, step.Decision.Hold)
 	case pass.SaveRecord:
 		before := m.DeepCopy()
 		applyRecord(m, *step.Decision.Record)
@@ -281,6 +283,16 @@ func (e *Engine) earlyOf(ctx context.Context, m *api.Migration, ordinal int32) (
 	default:
 	}
 	return wrote, nil
+}
+
+// foundEarly keeps what keeps the copies of an ordinal from going on; nil: nothing does.
+func (e *Engine) foundEarly(ordinal int32, hold *plan.Hold) {
+	e.answeredEarly(ordinal, hold, true)
+	if hold != nil {
+		held := e.refused[ordinal]
+		held.found = true
+		e.refused[ordinal] = held
+	}
 }
 
 // answeredEarly keeps why a write for the copies of an ordinal was refused, until one has landed or none is due any more.

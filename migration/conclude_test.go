@@ -321,6 +321,13 @@ func TestAheadHeld(t *testing.T) {
 	if report(e, stalls); said(m, api.ConditionAheadHeld) != "" {
 		t.Errorf("all are let pass: %q", said(m, api.ConditionAheadHeld))
 	}
+	e.foundEarly(0, hold)
+	if report(e, stalls); said(m, api.ConditionAheadHeld) == "" || !e.refused[0].found {
+		t.Errorf("what was found is not told: %+v", e.refused)
+	}
+	if e.foundEarly(0, nil); len(e.refused) > 0 {
+		t.Errorf("it is not found any more: %+v", e.refused)
+	}
 	e.answeredEarly(0, hold, false)
 	report(e, stalls)
 	if report(e, plan.Decision{Done: api.ReasonMoved}); said(m, api.ConditionAheadHeld) != "" {

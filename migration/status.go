@@ -158,7 +158,7 @@ func mended(message, remedy string) string {
 	return fitting(message, longestMessage/2) + ". To mend it: " + remedy
 }
 
-// renderAhead tells which copies for later turns are refused, and by what. Whoever has tried none yet leaves what was
+// renderAhead tells which copies for later turns do not go on, and why. Whoever has tried none yet leaves what was
 // told before.
 func renderAhead(m *api.Migration, refused map[int32]heldCopy, decision plan.Decision) {
 	switch {
@@ -178,7 +178,7 @@ func renderAhead(m *api.Migration, refused map[int32]heldCopy, decision plan.Dec
 	condition(m, api.ConditionAheadHeld, metav1.ConditionTrue, hold.Reason, mended(message, hold.Remedy))
 }
 
-// heldAhead is why copies for later turns are refused, as the status tells; empty: none is.
+// heldAhead is why copies for later turns do not go on, as the status tells; empty: none is.
 func heldAhead(m *api.Migration) string {
 	if c := meta.FindStatusCondition(m.Status.Conditions, api.ConditionAheadHeld); c != nil {
 		return c.Reason

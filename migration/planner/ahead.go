@@ -40,11 +40,16 @@ func (p earlyPlanner) plan(k int32) plan.Decision {
 		next.Ahead = withAhead(next.Ahead, k, decision.Record.Handoff)
 		return plan.Decision{Record: &next}
 	}
-	return plan.Decision{Effect: decision.Effect, Wait: cmp.Or(decision.Wait, EarlyLook)}
+	told := plan.Decision{Effect: decision.Effect, Wait: cmp.Or(decision.Wait, EarlyLook)}
+	if hold := decision.Hold; hold != nil && hold.Stalled {
+		told.Hold = hold
+	}
+	return told
 }
 
-// copy is what is next of the copies of an ordinal whose turn comes after some others; nil: nothing is.
-func (p earlyPlanner) copy(k, turns int32) *plan.Decision {
+// copy is what is next of the copies of an ordinal whose turn comes after some others; nil: nothing is. What keeps one from
+// going on is held by nothing, and told.
+func (p earlyPlanner) copy(k, turns int32) (stuck *plan.Decision) {
 	if decision := carryPlanner(p).sameVolumes(k); decision != nil {
 		return decision
 	}
@@ -58,11 +63,16 @@ func (p earlyPlanner) copy(k, turns int32) *plan.Decision {
 		if v.Copy.Asked.Prefetch < turns { // it may have been more before
 			next = method.Withdraw
 		}
-		if decision := carryPlanner(p).volumeDecision(v, next(p.pair(v))); decision != nil && decision.Hold == nil {
+		decision := carryPlanner(p).volumeDecision(v, next(p.pair(v)))
+		switch {
+		case decision == nil:
+		case decision.Hold == nil:
 			return decision
+		case stuck == nil && decision.Hold.Stalled:
+			stuck = decision
 		}
 	}
-	return nil
+	return stuck
 }
 
 // keep has nobody read, and keeps what was copied for an ordinal whose turn still comes; else it is removed.

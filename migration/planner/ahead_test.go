@@ -218,6 +218,30 @@ func TestEarly(t *testing.T) {
 	}
 }
 
+// TestEarlyIsTold: what keeps a copy from coming about is told before it is its ordinal's turn, while it is tried on.
+func TestEarlyIsTold(t *testing.T) {
+	since := plantest.Epoch.Add(-6 * time.Minute)
+	stuck := func(s *plan.Snapshot) {
+		s.Record.Ahead = []api.CopyAhead{{Ordinal: 1, Volumes: []api.HandoffVolume{{
+			ClaimTemplate: "data", Name: "pv-data-web-1", Disk: volumes.Disk("disk-data-web-1"),
+			Copy: api.CopyAttempt{Number: 7, Begun: "migration.1", Giver: string(plan.SourceSide), Warm: api.CopyWarm{Trouble: "ErrImagePull", TroubleSince: metav1.NewTime(since)}},
+		}}}}
+		c := s.Volumes[slices.IndexFunc(s.Volumes, func(v plan.OrdinalVolume) bool { return v.Ordinal == 1 })].Copy
+		c.Pod = volumes.CopyPod{Found: true, Ready: true, Node: "node"}
+		c.Incoming.Claim = volumes.Claim{Found: true, Ours: true}
+		c.Entrance = volumes.Entrance{Found: true, Address: "receiver:8722"}
+		c.Receiver = volumes.Mover{Found: true, UID: "r", Attempt: 7, Pass: 1, Warm: true, Fence: "migration.1", Made: since, Trouble: "ErrImagePull"}
+	}
+	got := early(1, 1, stuck)
+	if got.Effect != nil || got.Record != nil || got.Hold == nil || got.Hold.Reason != volumes.ReasonCopyStuck || !strings.Contains(got.Hold.Message, "ErrImagePull") {
+		t.Errorf("got %+v", got)
+	}
+	anew := early(1, 1, stuck, func(s *plan.Snapshot) { s.Now = s.Now.Add(5 * time.Minute) })
+	if anew.Effect == nil || anew.Effect.Volume.Verb != volumes.DeleteMover {
+		t.Errorf("after a while it is not made anew: %+v", anew)
+	}
+}
+
 // TestEarlyOfOneTemplate: a volume of which nobody wants so much copied ahead any more is read no more, and what was
 // copied of it stays; that of another template is copied on.
 func TestEarlyOfOneTemplate(t *testing.T) {

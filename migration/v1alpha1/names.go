@@ -73,8 +73,8 @@ const (
 	// ConditionStalled is True when something outside must change first; the
 	// reason is stable and the message names the object and the way out.
 	ConditionStalled = "Stalled"
-	// ConditionAheadHeld is True while a cluster refuses what is next of the copies of an ordinal whose turn is to
-	// come, and else absent. Nothing that is under way waits for them: the reason is that for which the move would
+	// ConditionAheadHeld is True while the copies of an ordinal whose turn is to come do not go on: a cluster refuses
+	// what is next of them, or a pod of theirs does not start; else it is absent. Nothing that is under way waits for them: the reason is that for which the move would
 	// stall when it is that ordinal's turn, and the message names the object and the way out.
 	ConditionAheadHeld = "AheadHeld"
 	// ConditionCompleted is True when every ordinal that was asked for is where it

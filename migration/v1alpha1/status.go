@@ -8,8 +8,8 @@ import (
 
 // MigrationStatus is what was found, and what cannot be found again.
 type MigrationStatus struct {
-	// conditions: Accepted, Progressing, Stalled, Completed; AheadHeld while a cluster refuses to have an ordinal copied
-	// before it is its turn.
+	// conditions: Accepted, Progressing, Stalled, Completed; AheadHeld while the copies of an ordinal whose turn is to
+	// come do not go on.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
