@@ -1,0 +1,148 @@
+package pages
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/sliceshift/sliceshift/e2e/fixture"
+	"github.com/sliceshift/sliceshift/e2e/harness"
+)
+
+// set are commands that are run in one scene, one after the other.
+type set struct {
+	name  string
+	world *world
+	all   []placed
+}
+
+// placed is a command with what is expected of it.
+type placed struct {
+	shown
+	how
+}
+
+// TestEveryCommandOfThePages runs each command that a page shows: it ends as the page says.
+func TestEveryCommandOfThePages(t *testing.T) {
+	sets := gather(t)
+	st := newStage(t)
+	startManagers(t)
+	for _, each := range sets {
+		t.Run(each.name, func(t *testing.T) {
+			t.Parallel()
+			st.play(t, each)
+		})
+	}
+}
+
+// patient is the election as it is shipped: who stands alone loses nothing by keeping its lease on a slow machine.
+var patient = []string{"--leader-election-lease-duration", "15s", "--leader-election-renew-deadline", "10s", "--leader-election-retry-period", "2s"}
+
+// startManagers runs a manager in each cluster, for all namespaces.
+func startManagers(t *testing.T) {
+	t.Helper()
+	harness.StartManager(t, "", patient...)
+	kubeconfig, err := harness.West().UserKubeconfig(fixture.ManagerUser)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := harness.ManagerWith(t, kubeconfig, "", "west.log")
+	m.Args = append(m.Args, patient...)
+	m.Run()
+}
+
+// gather places the commands of all pages. One that nobody takes is an error.
+func gather(t *testing.T) []*set {
+	t.Helper()
+	pages, err := allPages()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var sets []*set
+	found := map[string]*set{}
+	for _, page := range pages {
+		commands, err := read(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range commands {
+			r, ok := place(c)
+			switch {
+			case !ok:
+				t.Errorf("%s:%d: no rule says where this is run: %s", c.page, c.line, c.text)
+				continue
+			case r.world == nil:
+				continue
+			}
+			name := r.world.setOf(c)
+			if found[name] == nil {
+				found[name] = &set{name: name, world: r.world}
+				sets = append(sets, found[name])
+			}
+			found[name].all = append(found[name].all, placed{c, r.how})
+		}
+	}
+	return sets
+}
+
+// setOf names the set that a command is in.
+func (w *world) setOf(c shown) string {
+	switch {
+	case w.alone:
+		return w.name + "/" + strings.Join(strings.Fields(c.text), " ") // shown twice it is run once
+	case w.once:
+		return w.name
+	}
+	return w.name + "/" + c.page
+}
+
+// play runs commands in a scene of their own.
+func (st *stage) play(t *testing.T, all *set) {
+	t.Helper()
+	s := st.newScene(t)
+	all.world.prepare(s)
+	if last := all.world.last; last != nil {
+		slices.SortStableFunc(all.all, func(a, b placed) int { return order(last.MatchString(a.text)) - order(last.MatchString(b.text)) })
+	}
+	seen := map[string]bool{}
+	for _, c := range all.all {
+		if seen[c.text] {
+			continue
+		}
+		seen[c.text] = true
+		s.perform(c)
+	}
+}
+
+func order(last bool) int {
+	if last {
+		return 1
+	}
+	return 0
+}
+
+// perform runs a command, and says where it does not end as it should.
+func (s *scene) perform(c placed) {
+	s.t.Helper()
+	text := s.own(filled(c.text))
+	if c.first != "" {
+		s.must(c.first)
+	}
+	if c.says != nil {
+		if out, said := s.until(text, c.says); !said {
+			s.t.Errorf("%s:%d: it never said what it should:\n%s\n%s", c.page, c.line, indented(text), out)
+		}
+		return
+	}
+	run := s.run
+	if c.reply != "" {
+		run = func(text string) (string, int) { return s.answer(text, c.reply) }
+	}
+	out, code := run(text)
+	if code != c.exit {
+		s.t.Errorf("%s:%d: exit code %d, want %d:\n%s\n%s", c.page, c.line, code, c.exit, indented(text), out)
+	}
+	if c.after != "" {
+		s.must(c.after)
+	}
+}

@@ -1,0 +1,173 @@
+package pages
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// rule places commands.
+type rule struct {
+	// verb matches the commands that it takes; the first rule counts.
+	verb *regexp.Regexp
+	// world is where they are run, or elsewhere says which test runs them, as PACKAGE.TEST, or which target of the Makefile.
+	world     *world
+	elsewhere []string
+	how
+}
+
+// how is what is expected of a command.
+type how struct {
+	// exit is its exit code.
+	exit int
+	// says ends a command that goes on until it is interrupted, once a line matches.
+	says *regexp.Regexp
+	// reply answers a command that asks.
+	reply string
+	// first is a command that comes before, and makes that sensible.
+	first string
+	// after must have come true when it is over, and is a command as well.
+	after string
+}
+
+func in(w *world, verb string, more ...func(*how)) rule {
+	r := rule{verb: regexp.MustCompile(`^(kubectl )?` + verb), world: w}
+	for _, each := range more {
+		each(&r.how)
+	}
+	return r
+}
+
+func elsewhere(verb string, by ...string) rule {
+	return rule{verb: regexp.MustCompile(`^` + verb), elsewhere: by}
+}
+
+func exits(code int) func(*how) { return func(h *how) { h.exit = code } }
+
+func says(line string) func(*how) { return func(h *how) { h.says = regexp.MustCompile(line) } }
+
+func replies(text string) func(*how) { return func(h *how) { h.reply = text } }
+
+func first(command string) func(*how) { return func(h *how) { h.first = command } }
+
+func after(command string) func(*how) { return func(h *how) { h.after = command } }
+
+// served is the address that a page is served at.
+const served = `http://127\.0\.0\.1`
+
+// What a command of a page that prepares another needs.
+const (
+	removed   = "kubectl migrate uninstall --crds"
+	installed = "kubectl migrate install"
+	printed   = installed + " --print >install.yaml"
+)
+
+// claimed makes a claim of nobody in west.
+const claimed = `kubectl create --context west -f - <<'YAML'
+apiVersion: v1
+kind: PersistentVolumeClaim
+metadata: {name: data-web-2, namespace: shop}
+spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}
+YAML`
+
+// rules place every command. What they cannot take is listed first: what needs images, a registry or kubelets.
+var rules = []rule{
+	elsewhere(`(make|sudo|docker|git|skopeo|sha256sum|bin/manager) `, "e2e/kind/tutorial.TestTutorial", "hack/release.TestRelease"),
+	elsewhere(`helm `, "e2e/move.TestChart"),
+	elsewhere(`kubectl krew `, "hack/release.TestKrewPlatforms"),
+	elsewhere(`mover `, "cmd/mover.TestMove"),
+	elsewhere(`kubectl (logs|exec|port-forward) `, "e2e/kind/tutorial.TestTutorial"),
+	elsewhere(`kubectl migrate run .*data=copy`, "e2e/move.TestCopyOverCSI"),
+	elsewhere(`kubectl migrate run .*data=snapshot`, "e2e/move.TestSnapshotMoves"),
+	elsewhere(`kubectl migrate run .*--recipe`, "make e2e-recipes"),
+	elsewhere(`kubectl migrate adopt .*--from kruise`, "e2e/move.TestAdoptKruise"),
+
+	in(before, `migrate plan .*--exit-code`, exits(1)),
+	in(before, `migrate (plan|preflight|recipes|version|completion)\b`),
+	in(before, `migrate create .*--dry-run`),
+	in(before, `migrate ui `, says(served)),
+	in(managed, `edit migration `),
+	in(before, `(rollout status sts|edit|annotate pdb|create token|source|chmod) ?`, first("kubectl create serviceaccount on-call -n shop || true")),
+	in(moved, `migrate run .*--context west`),
+	in(adopted, `migrate run .*--api-version`),
+	in(fresh, `migrate run .* --hooks`, says(`hand-over`)),
+	in(fresh, `migrate run .* --window`, says(`(?i)window|web-2`)),
+	in(fresh, `migrate run `),
+	in(moved, `migrate (status|report|kept)\b`),
+	in(moved, `delete (configmap sliceshift|sts,pdb|pvc .*-l)`),
+	in(split, `migrate budget `),
+	in(lost, `migrate recover .*(--dry-run|--destination-is-off)`),
+	in(lost, `migrate recover `, replies("west is off")),
+	in(hooked, `migrate hooks retry `, after(hookFails)),
+	in(hooked, `migrate hooks skip `),
+	in(moving, `migrate (pause|resume|rollback|gates) `),
+	in(granted, `migrate create `),
+	in(granted, `wait .*=Paused`, first(creates+" --mode pause")),
+	in(native, `migrate adopt `),
+	in(native, `delete sts .*--cascade`),
+	in(ours, `(migrate rollout|annotate slice|patch slice|get slice) `),
+
+	in(bare, `migrate install .*--print`),
+	in(bare, `apply .*-k config`, first(removed), after("kubectl delete -k config")),
+	in(bare, `apply .*install.yaml`, first(removed+";"+printed), after("kubectl delete -f install.yaml")),
+	in(bare, `delete -k config`, first(removed+";kubectl apply --server-side -k config")),
+	in(bare, `delete -f install.yaml`, first(removed+";"+printed+";kubectl apply --server-side -f install.yaml")),
+	in(bare, `rollout undo deployment`, first(removed+";"+installed+" --image registry.example.com/a;"+installed+" --image registry.example.com/b"), after(removed)),
+	in(bare, `(label namespace|rollout restart deployment|create clusterrolebinding|get pods,lease|get deployment) ?`, first(installed)),
+	in(bare, `name=sliceshift-manager-metrics`, first(installed)),
+	in(bare, `delete migrations --all`, first(installed)),
+	in(bare, `migrate (install|uninstall)\b`),
+	in(bare, `apply -f config/monitoring`),
+
+	in(before, `delete pvc .*--context west`, first(claimed)),
+	in(handmade, `(create|config|apply|delete -f config|wait migration|patch migration .*"spec":\{"mode") ?`),
+	in(handmade, `user=`),
+	in(hooked, `describe job `),
+	in(before, `(get|describe) pod .*--context east`),
+	in(managed, `(get|describe) .* -w$`, says(`.`)),
+	in(managed, `(get|describe|api-resources|version|auth can-i|explain|patch|annotate|delete) ?`),
+}
+
+// byThemselves are the pages that are run as a whole elsewhere.
+var byThemselves = map[string]string{"tutorial.md": "e2e/kind/tutorial.TestTutorial"}
+
+// place finds the rule that takes a command.
+func place(c shown) (rule, bool) {
+	if by, is := byThemselves[c.page]; is {
+		return rule{elsewhere: []string{by}}, true
+	}
+	at := slices.IndexFunc(rules, func(r rule) bool { return r.verb.MatchString(strings.Join(strings.Fields(c.text), " ")) })
+	if at < 0 {
+		return rule{}, false
+	}
+	return rules[at], true
+}
+
+// fills are what a reader puts into a command.
+var fills = []struct {
+	blank *regexp.Regexp
+	with  string
+}{
+	{regexp.MustCompile(`/usr/local/bin/`), "./"},
+	{regexp.MustCompile(`--port \d+`), "--port 0"}, // any that is free
+	{regexp.MustCompile(`\bREGISTRY/`), "registry.example.com/"},
+	{regexp.MustCompile(`([:=])TAG\b`), "${1}v1"},
+	{regexp.MustCompile(`\bNAMESPACE\b`), "shop"},
+	{regexp.MustCompile(`\brecipes show NAME\b`), "recipes show postgresql"},
+	{regexp.MustCompile(`\b(migrate .*)\bNAME\b`), "${1}web"},
+	{regexp.MustCompile(`\bpv (NAME|VOLUME)\b`), "pv $(kubectl get pvc data-web-0 -n shop --context east -o jsonpath='{.spec.volumeName}')"},
+	{regexp.MustCompile(`\bKIND NAME\b`), "statefulset web -n shop"},
+	{regexp.MustCompile(`\b(pod .*)\bNAME\b`), "${1}web-0"},
+	{regexp.MustCompile(`\b(job .*)\bNAME\b`), "${1}$(kubectl get jobs -n shop -o jsonpath='{.items[0].metadata.name}')"},
+	{regexp.MustCompile(`\bvolumeattachment NAME\b`), "volumeattachment shop-attached"},
+	{regexp.MustCompile(`\bcsidriver NAME\b`), "csidriver " + driver},
+	{regexp.MustCompile(`--destination-is-off=\S+`), "--destination-is-off=$(" + status + " | grep -o '\"destinationCluster\": *\"[^\"]*' | cut -d'\"' -f4)"},
+}
+
+// filled is a command as somebody types it in the place of a reader.
+func filled(text string) string {
+	for _, each := range fills {
+		text = each.blank.ReplaceAllString(text, each.with)
+	}
+	return text
+}

@@ -1,0 +1,214 @@
+package pages
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/sliceshift/sliceshift/e2e/cluster"
+)
+
+// world is a state in which commands make sense.
+type world struct {
+	name string
+	// prepare brings a scene into it.
+	prepare func(*scene)
+	// alone: each command needs it anew. Without it those of one page are run in it one after the other.
+	alone bool
+	// once: the commands of all pages are run in one scene, one after the other.
+	once bool
+	// last are the commands that end it, which come after the others.
+	last *regexp.Regexp
+}
+
+// The worlds. Before is before a move, Split after a part of one, Moved after all of it, Moving in the middle of it; Lost is
+// in the middle as well, and nothing reaches the destination any more.
+var (
+	before   = &world{name: "before", prepare: prepareBefore}
+	fresh    = &world{name: "fresh", prepare: prepareFresh, alone: true}
+	split    = &world{name: "split", prepare: func(s *scene) { s.deploy("web"); s.must(moves + " --count 1") }}
+	moved    = &world{name: "moved", prepare: func(s *scene) { s.deploy("web"); s.must(moves + " --log web.log") }, last: regexp.MustCompile(`^kubectl (delete|migrate run) `)}
+	moving   = &world{name: "moving", prepare: func(s *scene) { s.begin() }, last: regexp.MustCompile(` rollback `)}
+	lost     = &world{name: "lost", prepare: prepareLost, alone: true}
+	hooked   = &world{name: "hooked", prepare: prepareHooked, alone: true}
+	managed  = &world{name: "managed", prepare: prepareManaged, last: regexp.MustCompile(`^kubectl delete`)}
+	handmade = &world{name: "handmade", prepare: func(s *scene) {
+		s.deploy("web")
+		s.must("kubectl config view --raw --minify --flatten --context west > west.kubeconfig")
+	}}
+	bare    = &world{name: "bare", prepare: prepareBare, once: true}
+	granted = &world{name: "granted", prepare: func(s *scene) { s.deploy("web"); s.must(grants) }, alone: true}
+	ours    = &world{name: "ours", prepare: prepareOurs, last: regexp.MustCompile(`rollout (undo [^-]*-n \w+$|pause|resume|restart)`)}
+	adopted = &world{name: "adopted", prepare: func(s *scene) {
+		s.deploy("web")
+		s.must("kubectl create namespace shop --context west; kubectl migrate adopt web -n shop")
+	}, alone: true}
+	native = &world{name: "native", prepare: func(s *scene) { s.deploy("web") }}
+)
+
+const (
+	// moves moves all of web, or as much of it as more flags say.
+	moves = "kubectl migrate run web -n shop --context east --to-context west --create-namespace"
+	// grants is what a manager needs besides: an account that moves, and a way to west.
+	grants = `kubectl create namespace shop --context west
+kubectl apply -f config/samples/mover.yaml --context west
+kubectl apply -f config/samples/mover.yaml --context east
+kubectl create secret generic west -n shop --context east --from-file=value=west.yaml`
+	// creates has a manager move web.
+	creates = "kubectl migrate create web -n shop --context east --destination-secret west --service-account mover"
+	// status is that of a move, for programs.
+	status = "kubectl migrate status web -n shop --context east -o json"
+)
+
+// The files that pages name and show only a part of.
+const (
+	gatesFile = `gates:
+- name: quorum
+  at: [BeforeStop, AfterStart]
+  cel:
+    objects: {apiVersion: v1, kind: ConfigMap, side: Source, name: members}
+    expression: object != null && int(object.data.healthy) >= 3
+`
+	// hooksFile is of a hook that the kubelets of this machine let run for ever: its time is over after a second.
+	hooksFile = `hooks:
+- name: hand-over
+  point: BeforeOrdinal
+  timeoutSeconds: 1
+  job:
+    spec:
+      backoffLimit: 0
+      template:
+        spec:
+          containers:
+          - {name: tool, image: "registry.example/ring-tool:1", args: [hand-over]}
+`
+	migrationFile = `apiVersion: migration.sliceshift.io/v1alpha1
+kind: Migration
+metadata: {name: web, namespace: shop}
+spec:
+  source: {name: web}
+  destination:
+    createNamespace: true
+    kubeConfigSecretRef: {name: west}
+  serviceAccountName: mover
+`
+)
+
+// What the runbook looks at besides the application, in both clusters.
+const (
+	besidesEast = `apiVersion: v1
+kind: Pod
+metadata: {name: report-1, namespace: shop}
+spec:
+  containers: [{name: report, image: "report:1"}]
+  volumes: [{name: shared, persistentVolumeClaim: {claimName: shared}}]
+---
+apiVersion: storage.k8s.io/v1
+kind: VolumeAttachment
+metadata: {name: shop-attached}
+spec: {attacher: disks.example.com, nodeName: node-0, source: {persistentVolumeName: shop-data-web-0}}
+---
+` + sharedClaim
+	besidesWest = `apiVersion: v1
+kind: Service
+metadata: {name: web-3, namespace: shop}
+spec: {clusterIP: None, selector: {app: web}}
+---
+apiVersion: multicluster.x-k8s.io/v1alpha1
+kind: ServiceExport
+metadata: {name: web, namespace: shop}
+---
+` + sharedClaim
+	sharedClaim = `apiVersion: v1
+kind: PersistentVolumeClaim
+metadata: {name: shared, namespace: shop}
+spec: {accessModes: [ReadWriteMany], resources: {requests: {storage: 1Gi}}}
+`
+)
+
+func prepareBefore(s *scene) {
+	s.deploy("web", "etcd", "db")
+	s.must("kubectl create namespace store; kubectl create namespace shop --context west")
+}
+
+func prepareFresh(s *scene) {
+	s.deploy("web")
+	s.must("kubectl create namespace store; kubectl create namespace shop --context west; kubectl create configmap members -n shop --from-literal healthy=3")
+}
+
+// begin has a move begin, which goes on until it is interrupted, and waits for its first ordinal.
+func (s *scene) begin(flags ...string) (interrupt func()) {
+	s.t.Helper()
+	s.deploy("web")
+	interrupt = s.start(s.own(moves + " --min-ready 10s " + strings.Join(flags, " ")))
+	s.must("kubectl wait pod web-2 -n shop --context west --for=create --timeout=1m; kubectl wait pod web-2 -n shop --context west --for=condition=Ready --timeout=1m")
+	return interrupt
+}
+
+// prepareLost has nothing of the destination answer any more.
+func prepareLost(s *scene) {
+	s.begin()()
+	config, err := clientcmd.LoadFromFile(s.kubeconfig)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	config.Clusters["west"].Server = "https://127.0.0.1:1"
+	if err := clientcmd.WriteToFile(*config, s.kubeconfig); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// prepareHooked waits until the hook of an ordinal has failed.
+func prepareHooked(s *scene) {
+	s.deploy("web")
+	s.start(s.own(moves + " --hooks hooks.yaml"))
+	s.must(hookFails)
+}
+
+// hookFails waits until a hook has failed: its time is over.
+const hookFails = `timeout 60 bash -c 'until ` + status + ` 2>/dev/null | grep -q HookTimedOut; do sleep 0.2; done'`
+
+func prepareManaged(s *scene) {
+	s.deploy("web")
+	s.must(grants)
+	s.must(creates)
+	s.must("kubectl wait migration web -n shop --context east --for=condition=Completed --timeout=5m")
+	s.write("east.yaml", besidesEast)
+	s.write("west-besides.yaml", besidesWest)
+	s.must("kubectl create -f east.yaml --context east; kubectl create -f west-besides.yaml --context west")
+}
+
+// prepareOurs makes a StatefulSet of ours, of which the third revision runs.
+func prepareOurs(s *scene) {
+	s.deploy("web")
+	s.must("kubectl migrate adopt web -n shop")
+	for _, image := range []string{"app:2", "app:3"} {
+		s.must(`kubectl patch slice web -n shop --type json -p '[{"op":"replace","path":"/spec/template/spec/containers/0/image","value":"` + image + `"}]'
+kubectl migrate rollout status web -n shop`)
+	}
+}
+
+// prepareBare leads both contexts to a cluster into which nothing has been put, but for the kinds of Prometheus' operator.
+func prepareBare(s *scene) {
+	c, err := cluster.Start(s.ctx, cluster.Options{Name: "bare"})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	c.StopAfter(s.t)
+	s.reach(c.Kubeconfig(), c.Kubeconfig())
+	if err := define(c); err != nil {
+		s.t.Fatal(err)
+	}
+	s.must("kubectl wait crd prometheusrules.monitoring.coreos.com --for=condition=Established --timeout=1m")
+}
+
+// write puts a file with the names of the scene into its folder.
+func (s *scene) write(name, text string) {
+	s.t.Helper()
+	if err := os.WriteFile(filepath.Join(s.dir, name), []byte(s.own(text)), 0o600); err != nil {
+		s.t.Fatal(err)
+	}
+}
