@@ -103,8 +103,8 @@ func noteHandoff(h *api.History, fence *api.Fence, seen *api.Handoff, finished a
 // noteSeals notes the seals of the volumes that the ordinal of a handoff has come up on. One that was turned round has copied
 // volumes for the side that it has not reached.
 func noteSeals(h *api.History, finished api.Handoff, now time.Time) {
-	left := plan.SourceSide
-	if h.Handoffs[len(h.Handoffs)-1].Direction == api.Back {
+	reached, left := h.Handoffs[len(h.Handoffs)-1].Direction, plan.SourceSide
+	if reached == api.Back {
 		left = plan.DestinationSide
 	}
 	for _, v := range finished.Volumes {
@@ -113,7 +113,7 @@ func noteSeals(h *api.History, finished api.Handoff, now time.Time) {
 			continue
 		}
 		h.Seals = append(h.Seals, api.PastSeal{
-			Ordinal: finished.Ordinal, ClaimTemplate: v.ClaimTemplate, EndTime: metav1.NewMicroTime(now),
+			Ordinal: finished.Ordinal, ClaimTemplate: v.ClaimTemplate, Direction: reached, EndTime: metav1.NewMicroTime(now),
 			Root: seal.Root, Verify: seal.Verify, Bytes: seal.Bytes, Files: seal.Files, Trusted: seal.Trusted,
 		})
 	}

@@ -238,8 +238,8 @@ func TestSealsInHistory(t *testing.T) {
 		{ClaimTemplate: "old", Copy: dropped}, {ClaimTemplate: "shared"},
 	}
 	for direction, want := range map[api.Direction]api.PastSeal{
-		api.Forward: {Ordinal: 2, ClaimTemplate: "data", Root: "forward", Verify: api.CopyVerifyFull, Bytes: 1, Files: 2, Trusted: 3},
-		api.Back:    {Ordinal: 2, ClaimTemplate: "wal", Root: "back", Verify: api.CopyVerifyFull, Bytes: 1, Files: 2, Trusted: 3},
+		api.Forward: {Ordinal: 2, ClaimTemplate: "data", Direction: api.Forward, Root: "forward", Verify: api.CopyVerifyFull, Bytes: 1, Files: 2, Trusted: 3},
+		api.Back:    {Ordinal: 2, ClaimTemplate: "wal", Direction: api.Back, Root: "back", Verify: api.CopyVerifyFull, Bytes: 1, Files: 2, Trusted: 3},
 	} {
 		h := newHistorian()
 		h.m.Status.Fence.Direction = direction

@@ -24,6 +24,10 @@ type Manager struct {
 // TestLocalAddresses, and the suite of kind, where it runs as it is shipped.
 const AllowLocal = "--cluster-client-allow-local-addresses"
 
+// Hasty has another manager lead within two seconds of the end of one that was killed, for tests that wait for that. Its price is
+// that a slow machine may cost a manager the lease, and so its life.
+var Hasty = []string{"--leader-election-lease-duration", "2s", "--leader-election-renew-deadline", "1500ms", "--leader-election-retry-period", "200ms"}
+
 // StartManager runs the manager for one namespace of east, with exactly the
 // shipped rights.
 func StartManager(t *testing.T, namespace string, args ...string) *Manager {
@@ -34,7 +38,7 @@ func StartManager(t *testing.T, namespace string, args ...string) *Manager {
 	return m
 }
 
-// NewManager is a manager that does not run yet.
+// NewManager is a manager that does not run yet, with the election as it is shipped.
 func NewManager(t testing.TB, namespace, logName string) *Manager {
 	t.Helper()
 	if err := Install(); err != nil {
@@ -57,7 +61,6 @@ func ManagerWith(t testing.TB, kubeconfig, namespace, logName string) *Manager {
 	return &Manager{T: t, Log: log, Args: []string{
 		"--kubeconfig", kubeconfig, "--watch-namespace", namespace, "--metrics-bind-address", "0", "--health-probe-bind-address", "0",
 		"--leader-election-namespace", "sliceshift-system", "--leader-election-id", cmp.Or(namespace, "everywhere"),
-		"--leader-election-lease-duration", "2s", "--leader-election-renew-deadline", "1500ms", "--leader-election-retry-period", "200ms",
 		"--cluster-client-qps", "1000", "--cluster-client-burst", "2000", AllowLocal, "--volumes-allow-paths", "--log-format", "text",
 	}}
 }

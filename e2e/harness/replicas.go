@@ -37,6 +37,7 @@ func StartManagerReplicas(t testing.TB, namespace string) *ManagerReplicas {
 	var ended sync.WaitGroup
 	for i := range r.replicas {
 		m := NewManager(t, namespace, fmt.Sprintf("manager-%d.log", i))
+		m.Args = append(m.Args, Hasty...)
 		r.replicas[i] = &managerReplica{Manager: *m}
 		ended.Go(func() { r.replicas[i].keep(ctx, t) })
 	}

@@ -195,7 +195,6 @@ func (b *bare) deployed(v *move, image string) *harness.Manager {
 	for _, each := range pod.Containers[0].Env {
 		m.Env = append(m.Env, each.Name+"="+each.Value)
 	}
-	m.Args = append(m.Args, patient...)
 	m.Run()
 	return m
 }

@@ -26,7 +26,7 @@ func TestKubeconfigReplaced(t *testing.T) {
 	v.Must(err)
 	v.Must(v.makeNamespace())
 	v.keepPodsOut(v.There())
-	process := harness.StartManager(t, v.App.Namespace)
+	process := harness.StartManager(t, v.App.Namespace, harness.Hasty...)
 	v.Must(c.Create(v.Ctx, v.Migration))
 	v.awaitStarted(c)
 	process.Kill()

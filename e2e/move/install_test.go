@@ -235,13 +235,8 @@ func (b *bare) accountKubeconfig(namespace, name string) string {
 func startManagerWith(t *testing.T, kubeconfig, namespace string) {
 	t.Helper()
 	m := harness.ManagerWith(t, kubeconfig, namespace, "manager.log")
-	m.Args = append(m.Args, patient...)
 	m.Run()
 }
-
-// patient is the election as it is shipped: who stands alone loses nothing by keeping its
-// lease on a slow machine.
-var patient = []string{"--leader-election-lease-duration", "15s", "--leader-election-renew-deadline", "10s", "--leader-election-retry-period", "2s"}
 
 func (b *bare) uninstalls() {
 	b.t.Helper()

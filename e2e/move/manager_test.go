@@ -89,7 +89,7 @@ func TestManagerKilled(t *testing.T) {
 	t.Parallel()
 	v := newMove(t, harness.Usual(4), harness.AcrossClusters)
 	c := v.Managed()
-	process := harness.StartManager(t, v.App.Namespace)
+	process := harness.StartManager(t, v.App.Namespace, harness.Hasty...)
 	v.Must(c.Create(v.Ctx, v.Migration))
 	m := &api.Migration{}
 	look := func() { v.Must(c.Get(v.Ctx, client.ObjectKeyFromObject(v.Migration), m)) }

@@ -104,7 +104,7 @@ func TestObserved(t *testing.T) {
 	endpoint, spans := collectTraces(t)
 	address := freeAddress(t)
 	process := harness.NewManager(t, v.App.Namespace, "manager.log")
-	process.Args = append(process.Args, "--otlp-endpoint", endpoint, "--metrics-bind-address", address, "--metrics-secure=false")
+	process.Args = append(append(process.Args, harness.Hasty...), "--otlp-endpoint", endpoint, "--metrics-bind-address", address, "--metrics-secure=false")
 	process.Env = append(process.Env, "OTEL_BSP_SCHEDULE_DELAY=100")
 	process.Run()
 	v.Must(c.Create(v.Ctx, v.Migration))

@@ -156,7 +156,7 @@ func TestManagerRecovers(t *testing.T) {
 	disks := v.disks()
 	v.Must(harness.InstallRoles(lost))
 	c := v.Managed()
-	process := harness.StartManager(t, v.App.Namespace)
+	process := harness.StartManager(t, v.App.Namespace, harness.Hasty...)
 	v.Must(c.Create(v.Ctx, v.Migration))
 	v.awaitFewer(3)
 	v.Must(lost.end())

@@ -152,7 +152,7 @@ func (r *theatre) startManager() string {
 	r.t.Helper()
 	address := freeAddress(r.t)
 	m := harness.ManagerWith(r.t, r.from.accountKubeconfig("sliceshift-system", "sliceshift-manager"), "", "manager.log")
-	m.Args = append(append(m.Args, patient...), "--leader-election-id", "sliceshift", "--metrics-bind-address", address)
+	m.Args = append(m.Args, "--leader-election-id", "sliceshift", "--metrics-bind-address", address)
 	m.Run()
 	return address
 }

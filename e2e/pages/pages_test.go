@@ -35,20 +35,15 @@ func TestEveryCommandOfThePages(t *testing.T) {
 	}
 }
 
-// patient is the election as it is shipped: who stands alone loses nothing by keeping its lease on a slow machine.
-var patient = []string{"--leader-election-lease-duration", "15s", "--leader-election-renew-deadline", "10s", "--leader-election-retry-period", "2s"}
-
 // startManagers runs a manager in each cluster, for all namespaces.
 func startManagers(t *testing.T) {
 	t.Helper()
-	harness.StartManager(t, "", patient...)
+	harness.StartManager(t, "")
 	kubeconfig, err := harness.West().UserKubeconfig(fixture.ManagerUser)
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := harness.ManagerWith(t, kubeconfig, "", "west.log")
-	m.Args = append(m.Args, patient...)
-	m.Run()
+	harness.ManagerWith(t, kubeconfig, "", "west.log").Run()
 }
 
 // gather places the commands of all pages. One that nobody takes is an error.

@@ -173,7 +173,7 @@ func (r *Report) take(h api.History) {
 	}
 	for _, past := range h.Seals {
 		r.Seals = append(r.Seals, Seal{
-			Ordinal: past.Ordinal, Time: past.EndTime.UTC(),
+			Ordinal: past.Ordinal, Direction: past.Direction, Time: past.EndTime.UTC(),
 			Sealed: Sealed{ClaimTemplate: past.ClaimTemplate, Root: past.Root, Verify: past.Verify, Bytes: past.Bytes, Files: past.Files, Trusted: past.Trusted},
 		})
 	}

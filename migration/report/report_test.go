@@ -40,7 +40,7 @@ func underway() *api.Migration {
 		Moved: 2, Total: 3,
 		Warnings: []api.Warning{{Check: "storage", Reason: "VolumeIsLocal", Object: "volume pv", Message: "volume pv is a path on a machine", Remedy: "none"}},
 		History: &api.History{
-			Seals:    []api.PastSeal{{Ordinal: 2, ClaimTemplate: "data", EndTime: micro(45), Root: "blake3:3f9a", Verify: api.CopyVerifyFull, Bytes: 4096, Files: 3}},
+			Seals:    []api.PastSeal{{Ordinal: 2, ClaimTemplate: "data", Direction: api.Forward, EndTime: micro(45), Root: "blake3:3f9a", Verify: api.CopyVerifyFull, Bytes: 4096, Files: 3}},
 			Handoffs: []api.PastHandoff{{Ordinal: 2, Direction: api.Forward, StartTime: micro(5), EndTime: micro(45), Attempts: 1, Epoch: 1, FewestAvailable: new(int32(2))}},
 			Stops:    []api.PastStop{{Reason: api.ReasonPaused, Message: "mode is Pause; ordinal 1 is next", StartTime: at(45), EndTime: at(60)}},
 			Drivers: []api.Driver{
@@ -64,8 +64,8 @@ func moved() *api.Migration {
 		api.PastHandoff{Ordinal: 1, Direction: api.Forward, StartTime: micro(60), EndTime: micro(100), Attempts: 2, Epoch: 2, FewestAvailable: new(int32(1))},
 		api.PastHandoff{Ordinal: 0, Direction: api.Forward, StartTime: micro(100), EndTime: micro(112), Attempts: 1, Epoch: 2, FewestAvailable: new(int32(2))})
 	h.Seals = append(h.Seals,
-		api.PastSeal{Ordinal: 1, ClaimTemplate: "data", EndTime: micro(100), Root: "blake3:77aa", Verify: api.CopyVerifyChanged, Bytes: 8192, Files: 4, Trusted: 12288},
-		api.PastSeal{Ordinal: 0, ClaimTemplate: "data", EndTime: micro(112), Root: "snapshot:b1"})
+		api.PastSeal{Ordinal: 1, ClaimTemplate: "data", Direction: api.Forward, EndTime: micro(100), Root: "blake3:77aa", Verify: api.CopyVerifyChanged, Bytes: 8192, Files: 4, Trusted: 12288},
+		api.PastSeal{Ordinal: 0, ClaimTemplate: "data", Direction: api.Forward, EndTime: micro(112), Root: "snapshot:b1"})
 	h.Stops = append(h.Stops, api.PastStop{Reason: api.ReasonPodNotReady, Message: "ordinal 1 has been at AwaitReadiness for longer than 10s", Ordinal: new(int32(1)), StartTime: at(80), EndTime: at(100)})
 	m.Status.Conditions = []metav1.Condition{{Type: api.ConditionCompleted, Status: metav1.ConditionTrue, Reason: api.ReasonMoved, LastTransitionTime: at(120)}}
 	return m
@@ -156,7 +156,7 @@ func TestDroppedSeals(t *testing.T) {
 	h.Drivers[1].Direction = api.Back
 	h.Seals, h.DroppedSeals = nil, 2
 	got := report.Of(m, place, noon).WithLog(entries)
-	want := []report.Seal{{Ordinal: 2, Time: at(45).UTC(), Sealed: report.Sealed{ClaimTemplate: "data", Root: "blake3:3f9a", Verify: api.CopyVerifyFull, Bytes: 4096, Files: 3}}}
+	want := []report.Seal{{Ordinal: 2, Direction: api.Forward, Time: at(45).UTC(), Sealed: report.Sealed{ClaimTemplate: "data", Root: "blake3:3f9a", Verify: api.CopyVerifyFull, Bytes: 4096, Files: 3}}}
 	if diff := cmp.Diff(want, got.Seals); diff != "" || got.DroppedSeals != 1 {
 		t.Errorf("%d dropped, -want +got:\n%s", got.DroppedSeals, diff)
 	}

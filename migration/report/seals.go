@@ -14,7 +14,8 @@ import (
 // Seal is what the volume of an ordinal has shown before the ordinal came up on it: that it has what the one has that was
 // left behind.
 type Seal struct {
-	Ordinal int32 `json:"ordinal"`
+	Ordinal   int32         `json:"ordinal"`
+	Direction api.Direction `json:"direction"`
 	// Time is when the ordinal was available on it.
 	Time time.Time `json:"time"`
 	Sealed
@@ -34,7 +35,7 @@ type Sealed struct {
 }
 
 func (r Report) seals() page.Section {
-	s := page.Section{Title: "Seals of volumes", Head: []string{"Ordinal", "Claim template", "Available", "Bytes", "Files", "Shown by", "Digest"}}
+	s := page.Section{Title: "Seals of volumes", Head: []string{"Ordinal", "Claim template", "Way", "Available", "Bytes", "Files", "Shown by", "Digest"}}
 	if r.DroppedSeals > 0 {
 		s.Text = fmt.Sprintf("The first %d are not listed: the status keeps the last ones only, and a log of all runs was not given.", r.DroppedSeals)
 	}
@@ -43,7 +44,7 @@ func (r Report) seals() page.Section {
 		if seal.restored() {
 			bytes, files = "not read", "not read"
 		}
-		s.Rows = append(s.Rows, []string{number(seal.Ordinal), seal.ClaimTemplate, moment(seal.Time), bytes, files, seal.shownBy(), seal.Root})
+		s.Rows = append(s.Rows, []string{number(seal.Ordinal), seal.ClaimTemplate, way(seal.Direction), moment(seal.Time), bytes, files, seal.shownBy(), seal.Root})
 	}
 	return s
 }
@@ -81,7 +82,7 @@ func (r *Report) loggedSeals() (oldest []Seal) {
 		case e.Kind == kindDone:
 			for _, template := range slices.Sorted(maps.Keys(since[*e.Ordinal])) {
 				if seal := since[*e.Ordinal][template]; seal.direction == r.direction(e.Time) {
-					oldest = append(oldest, Seal{*e.Ordinal, e.Time, seal.Sealed})
+					oldest = append(oldest, Seal{*e.Ordinal, seal.direction, e.Time, seal.Sealed})
 				}
 			}
 			delete(since, *e.Ordinal)

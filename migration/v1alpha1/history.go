@@ -60,8 +60,9 @@ type PastSeal struct {
 	// ordinal whose volume it is, and claimTemplate that of its claim.
 	Ordinal       int32  `json:"ordinal"`
 	ClaimTemplate string `json:"claimTemplate"`
-	// endTime is that of its handoff.
-	EndTime metav1.MicroTime `json:"endTime"`
+	// direction and endTime are those of its handoff.
+	Direction Direction        `json:"direction"`
+	EndTime   metav1.MicroTime `json:"endTime"`
 	// root is the digest of all that is on the volume, or that of the snapshot's driver and handle.
 	Root string `json:"root"`
 	// verify is how both sides were compared; absent for what is no copy.
