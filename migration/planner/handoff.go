@@ -88,7 +88,7 @@ func (p handoffPlanner) start(k int32, next plan.Record) *plan.Decision {
 	next.Handoff = &api.Handoff{Ordinal: k, Step: api.StepReserveBudget, StartTime: metav1.NewMicroTime(p.Now), Attempts: 1, Volumes: p.carried.volumesNow(k), Load: loadPlanner{p.View}.loadOf(k)}
 	next.Baseline, next.Hooks, next.TurnedBack = p.engagedBaseline(), p.hooks.begun(k), nil
 	for i, v := range next.Handoff.Volumes { // what was copied before its turn counts
-		next.Handoff.Volumes[i].Copy = AsHandoff(next, k).Handoff.Volume(v.ClaimTemplate).Copy
+		next.Handoff.Volumes[i].Copy = copyOf(AsHandoff(next, k).Handoff.Volume(v.ClaimTemplate), v)
 	}
 	next.Ahead = withAhead(next.Ahead, k, nil)
 	return &plan.Decision{Record: &next, Step: api.StepGate}

@@ -81,13 +81,29 @@ func (p carryPlanner) volumesNow(k int32) []api.HandoffVolume {
 // recorded before.
 func (p carryPlanner) recordOf(v plan.OrdinalVolume, holding volumes.Holding) api.HandoffVolume {
 	before := plan.RecordedVolume(p.Record.Handoff, v.Ordinal, v.Template)
-	record := api.HandoffVolume{ClaimTemplate: v.Template, Name: holding.Claim.Volume, Copy: before.Copy}
+	record := api.HandoffVolume{ClaimTemplate: v.Template, Name: holding.Claim.Volume}
 	if holding.Volume.Found && holding.Volume.Name == record.Name {
 		record.Disk = volumes.Disk(holding.Volume.Handle)
 	} else if before.Name == record.Name {
 		record.Disk = before.Disk
 	}
+	record.Copy = before.Copy
+	if !p.Destination.Lost {
+		record.Copy = copyOf(before, record)
+	}
 	return record
+}
+
+// copyOf is how far the copy of a volume is. What passes have read of another disk counts for nothing: a clone of the one that
+// they read has its inodes and its times, and not what was written since.
+func copyOf(before, now api.HandoffVolume) api.CopyAttempt {
+	another := before.Name != "" && before.Name != now.Name
+	if before.Disk != "" && now.Disk != "" {
+		another = before.Disk != now.Disk
+	}
+	attempt := before.Copy
+	attempt.Dropped = attempt.Dropped || another && attempt.Number > 0
+	return attempt
 }
 
 // sameVolumes stalls when the ordinal that the giver still has, or has again, is not on the

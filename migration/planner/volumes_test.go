@@ -48,6 +48,42 @@ func isSecured(s *plan.Snapshot, at int) {
 	h.Volume.Policy, h.Volume.Note = corev1.PersistentVolumeReclaimRetain, volumes.Note{Policy: corev1.PersistentVolumeReclaimDelete, By: "m"}
 }
 
+// TestCopyOfAnotherDisk: what passes have read counts for the disk that they read, and is dropped where the claim has another
+// one by now, whatever that is called; so it is of what was copied before the ordinal's turn.
+func TestCopyOfAnotherDisk(t *testing.T) {
+	attempt := api.CopyAttempt{Number: 7, Giver: string(plan.SourceSide), Warm: api.CopyWarm{Passes: 2, Known: 1 << 40}}
+	for name, tc := range map[string]struct {
+		change  func(*volumes.Holding)
+		dropped bool
+	}{
+		"another name, another disk": {func(h *volumes.Holding) {
+			h.Claim.Volume, h.Volume.Name, h.Volume.Handle = "pv-restored", "pv-restored", "restored"
+		}, true},
+		"the same name, another disk": {func(h *volumes.Holding) { h.Volume.Handle = "restored" }, true},
+		"another name, nothing known of the disk": {func(h *volumes.Holding) {
+			h.Claim.Volume, h.Volume = "pv-restored", volumes.Volume{}
+		}, true},
+		"the same": {func(*volumes.Holding) {}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := beforeTheStop(func(s *plan.Snapshot) {
+				s.Volumes[1].Source.Volume.Handle = "disk"
+				s.Record.Handoff.Volumes[0].Disk, s.Record.Handoff.Volumes[0].Copy = volumes.Disk("disk"), attempt
+				tc.change(&s.Volumes[1].Source)
+			})
+			now := p.volumesNow(1)[0].Copy
+			if now.Dropped != tc.dropped || now.Number != attempt.Number {
+				t.Errorf("dropped: %v: %+v", now.Dropped, now)
+			}
+			p.Record.Ahead, p.Record.Handoff = []api.CopyAhead{{Ordinal: 1, Volumes: p.Record.Handoff.Volumes}}, nil
+			begun := handoffOf(p.View).start(1, p.Record).Record.Handoff.Volumes[0].Copy
+			if begun.Dropped != tc.dropped || begun.Number != attempt.Number {
+				t.Errorf("at its turn: dropped: %v: %+v", begun.Dropped, begun)
+			}
+		})
+	}
+}
+
 // TestVolumesNow: what is recorded of an ordinal is what its giver's claims name; where the
 // destination is lost, what the claims name that were kept at the source.
 func TestVolumesNow(t *testing.T) {

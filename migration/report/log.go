@@ -82,7 +82,7 @@ func (r Report) WithLog(entries []Entry) Report {
 	}
 	var oldest []Handoff
 	for _, e := range r.Entries {
-		if e.Kind != kindDone || e.Ordinal == nil || e.Seconds == nil || int32(len(oldest)) == r.DroppedHandoffs {
+		if e.Kind != kindDone || e.Ordinal == nil || e.Seconds == nil || int32(len(oldest)) == r.DroppedHandoffs || !r.dropped(e.Time) {
 			continue
 		}
 		end := e.Time
@@ -93,6 +93,11 @@ func (r Report) WithLog(entries []Entry) Report {
 	r.Handoffs = append(oldest, r.Handoffs...)
 	r.DroppedHandoffs -= int32(len(oldest))
 	return r
+}
+
+// dropped says whether a handoff that ended at a time is none of those that the status lists.
+func (r *Report) dropped(end time.Time) bool {
+	return len(r.Handoffs) == 0 || r.Handoffs[0].End == nil || end.Before(*r.Handoffs[0].End)
 }
 
 func (r *Report) direction(t time.Time) api.Direction {

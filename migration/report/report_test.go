@@ -160,6 +160,28 @@ func TestDroppedSeals(t *testing.T) {
 	if diff := cmp.Diff(want, got.Seals); diff != "" || got.DroppedSeals != 1 {
 		t.Errorf("%d dropped, -want +got:\n%s", got.DroppedSeals, diff)
 	}
+	h.DroppedSeals = -1 // somebody has edited it
+	if got := report.Of(m, place, noon).WithLog(entries); len(got.Seals) > 0 {
+		t.Errorf("got %+v", got.Seals)
+	}
+}
+
+// TestLogOfALaterRun: a log that has only what the status lists adds nothing to it, and hides nothing of what is not listed.
+func TestLogOfALaterRun(t *testing.T) {
+	const log = `{"time":"2026-03-01T12:01:50Z","kind":"Sealed","ordinal":0,"seal":{"claimTemplate":"data","root":"blake3:0"},"message":""}
+{"time":"2026-03-01T12:01:52.5Z","kind":"OrdinalDone","ordinal":0,"seconds":12,"message":""}`
+	entries, err := report.ReadLog(strings.NewReader(log))
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := moved()
+	h := m.Status.History
+	h.Seals, h.DroppedSeals = h.Seals[2:], 2
+	h.Handoffs, h.Dropped = h.Handoffs[2:], 2
+	got := report.Of(m, place, noon).WithLog(entries)
+	if len(got.Seals) != 1 || got.DroppedSeals != 2 || len(got.Handoffs) != 1 || got.DroppedHandoffs != 2 {
+		t.Errorf("%d seals and %d handoffs are listed, %d and %d are not", len(got.Seals), len(got.Handoffs), got.DroppedSeals, got.DroppedHandoffs)
+	}
 }
 
 // TestReadLog: a line that is no entry is an error, unless it was cut off.

@@ -73,7 +73,7 @@ func (r *Report) loggedSeals() (oldest []Seal) {
 	since := map[int32]map[string]loose{}
 	for _, e := range r.Entries {
 		switch {
-		case e.Ordinal == nil:
+		case e.Ordinal == nil, len(r.Seals) > 0 && !e.Time.Before(r.Seals[0].Time): // the status has the others
 		case e.Seal != nil:
 			if since[*e.Ordinal] == nil {
 				since[*e.Ordinal] = map[string]loose{}
@@ -88,5 +88,5 @@ func (r *Report) loggedSeals() (oldest []Seal) {
 			delete(since, *e.Ordinal)
 		}
 	}
-	return oldest[:min(len(oldest), int(r.DroppedSeals))]
+	return oldest[:min(len(oldest), max(0, int(r.DroppedSeals)))]
 }

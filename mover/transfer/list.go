@@ -36,13 +36,16 @@ func list(ctx context.Context, l listing, options tree.ListOptions, emit func(*e
 	}
 	begin := l.now()
 	options.Synced = entry.Time{Sec: begin.Unix(), Nsec: uint32(begin.Nanosecond())}
+	var reading differ.Reading
+	if l.reading != nil { // before the sync, which may take long: a clock that was set is told by two that are read at once
+		reading = l.reading(begin)
+	}
 	if err := l.sync(); err != nil {
 		return tree.Listed{}, err
 	}
 	if l.reading == nil {
 		return l.source.List(ctx, options, emit)
 	}
-	reading := l.reading(begin)
 	if l.known != nil {
 		index, err := tree.OpenIndex(l.known, reading)
 		if err != nil {

@@ -225,6 +225,9 @@ func (v view) compared() volumes.Verdict {
 	if to.Root == "" || from.Root != to.Root {
 		return v.differs(cmp.Or(to.Differs, from.Differs, "the root of both"))
 	}
+	if to.Verify == api.CopyVerifyChanged && v.c.Asked.Verify != api.CopyVerifyChanged {
+		return v.removeAll() // that all is read was asked for meanwhile
+	}
 	next := v.c.Attempt
 	next.Seal.Root, next.Seal.Released, next.Seal.Volume = to.Root, v.Giver.Volume.Released, v.c.Incoming.Volume.Name
 	next.Seal.From, next.Seal.To = volumes.Disk(v.Giver.Volume.Handle), volumes.Disk(v.c.Incoming.Volume.Handle)

@@ -90,6 +90,7 @@ func TestSettling(t *testing.T) {
 // TestSealSaysHow: a seal says what was read and what was trusted.
 func TestSealSaysHow(t *testing.T) {
 	v := view{}
+	v.c.Asked.Verify = api.CopyVerifyChanged
 	v.c.Sender.Result = volumes.MoverResult{Root: "r", Read: 1, Trusted: 10, Verify: ""}
 	v.c.Receiver.Result = volumes.MoverResult{Root: "r", Read: 2, Trusted: 20, Verify: api.CopyVerifyChanged}
 	if seal := v.compared().Attempt.Seal; seal.Verify != api.CopyVerifyChanged || seal.Read != 3 || seal.Trusted != 30 {
@@ -98,6 +99,16 @@ func TestSealSaysHow(t *testing.T) {
 	v.c.Attempt.Warm = api.CopyWarm{Passes: 1, Known: 5, Young: 5}
 	if warm := v.unsealed().Attempt.Warm; warm.Known != 0 || warm.Young != 0 {
 		t.Errorf("what the last pass has removed counts: %+v", warm)
+	}
+}
+
+// TestFullIsAskedMeanwhile: a last pass that has trusted what it had read before counts for nothing once all is to be read.
+func TestFullIsAskedMeanwhile(t *testing.T) {
+	got := transfer(until(t, introduced).Pair(), func(c *volumes.Copying) {
+		end(volumes.MoverResult{Done: true, Root: "r"}, volumes.MoverResult{Done: true, Root: "r", Verify: api.CopyVerifyChanged, Trusted: 1 << 40})(c)
+	})
+	if got.Attempt != nil || got.Action == nil || got.Action.Verb != volumes.DeleteMover {
+		t.Errorf("a seal by Changed counts: %+v", got)
 	}
 }
 

@@ -131,13 +131,18 @@ function stopsPanel(report) {
     table('Stops', ['From', 'Length', 'Reason', 'Ordinal', 'What was found'], report.stops.toReversed().map(line)));
 }
 
+/** counts are what was read for a seal; of a snapshot nothing was, and none of both is said of what has none. */
+function counts(seal) {
+  return seal.root.startsWith('snapshot:') ? ['not read', 'not read', 'a snapshot'] : [seal.bytes ?? 0, seal.files ?? 0, seal.verify ?? 'Full'];
+}
+
 function morePanel({ report, where }) {
   const panel = (title, body) => el('details', { class: 'panel' }, el('summary', {}, title), body);
   return [
     report.warnings?.length && panel(`Warnings before the first write (${report.warnings.length})`, table('Warnings', ['Reason', 'Object', 'What was found', 'What mends it'], report.warnings.map((w) => [w.reason, w.object ?? '', w.message, w.remedy ?? '']))),
     report.seals?.length && panel(`Seals of volumes (${report.seals.length})`, [
       report.droppedSeals > 0 && el('p', { class: 'faint' }, `The first ${report.droppedSeals} are not listed any more.`),
-      table('Seals', ['Ordinal', 'Claim template', 'Way', 'Available', 'Bytes', 'Files', 'verify', 'Digest'], report.seals.toReversed().map((s) => [s.ordinal, s.claimTemplate, s.direction === 'Back' ? 'back' : 'there', whole(s.time), s.bytes ?? 'not read', s.files ?? 'not read', s.verify ?? 'a snapshot', s.root]))]),
+      table('Seals', ['Ordinal', 'Claim template', 'Way', 'Available', 'Bytes', 'Files', 'Shown by', 'Digest'], report.seals.toReversed().map((s) => [s.ordinal, s.claimTemplate, s.direction === 'Back' ? 'back' : 'there', whole(s.time), ...counts(s), s.root]))]),
     report.drivers.length > 0 && panel('Who has driven it', table('Drivers', ['Epoch', 'From', 'Process', 'Direction'], report.drivers.toReversed().map((d) => [d.epoch, whole(d.start), d.holder, d.direction]))),
     report.conditions?.length && panel('Conditions', table('Conditions', ['Type', 'Status', 'Since', 'Reason', 'Message'], report.conditions.map((c) => [c.type, c.status, whole(c.lastTransitionTime), c.reason, c.message ?? '']))),
     el('p', { class: 'faint' }, `Kept in ${where}. Times are those of the process that drives.`),
