@@ -1,9 +1,12 @@
 package observe
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
+	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -41,4 +44,14 @@ func templateChange(source, destination *appsv1.StatefulSet) plan.TemplateChange
 		return plan.TemplateChange{}
 	}
 	return plan.TemplateChange{Fields: plan.Listed(Differ("spec.template", Tree(from), Tree(to))), Hash: hash}
+}
+
+// otherClaims says which claim templates two StatefulSets have where their names differ. None can change them; one that was
+// made again may have others.
+func otherClaims(source, destination *appsv1.StatefulSet) string {
+	from, to := ClaimTemplates(source), ClaimTemplates(destination)
+	if source == nil || destination == nil || slices.Equal(from, to) {
+		return ""
+	}
+	return fmt.Sprintf("%s; the source has %s", cmp.Or(plan.Listed(to), "none"), cmp.Or(plan.Listed(from), "none"))
 }

@@ -57,6 +57,30 @@ func TestTemplateHash(t *testing.T) {
 	}
 }
 
+// TestOtherClaims: claim templates are other ones where their names are, in whatever order.
+func TestOtherClaims(t *testing.T) {
+	of := func(names ...string) *appsv1.StatefulSet {
+		set := &appsv1.StatefulSet{}
+		for _, name := range names {
+			set.Spec.VolumeClaimTemplates = append(set.Spec.VolumeClaimTemplates, corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: name}})
+		}
+		return set
+	}
+	for want, sets := range map[string][2]*appsv1.StatefulSet{
+		"":                                {of("wal", "data"), of("data", "wal")},
+		"storage; the source has data":    {of("data"), of("storage")},
+		"data, wal; the source has data":  {of("data"), of("data", "wal")},
+		"none; the source has data, more": {of("data", "more"), of()},
+	} {
+		if got := otherClaims(sets[0], sets[1]); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+	if got := otherClaims(of("data"), nil) + otherClaims(nil, of("data")); got != "" {
+		t.Errorf("without one of both: %q", got)
+	}
+}
+
 // TestTemplateChange: a destination that its cluster rewrote, or that its owner changed,
 // is none; one that lacks what the source has got since is.
 func TestTemplateChange(t *testing.T) {

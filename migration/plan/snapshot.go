@@ -169,12 +169,14 @@ func (s Snapshot) Clone() Snapshot {
 	return s
 }
 
-// TemplateChange is a change of the source's pod template that the destination lacks.
+// TemplateChange is a change of the source's pod template that the destination lacks, or how its claim templates differ.
 type TemplateChange struct {
 	// Fields are what the two templates differ in; empty: there is no such change.
 	Fields string
 	// Hash is of the source's template.
 	Hash string
+	// Claims says which claim templates either side has, where they are not the same; empty: they are.
+	Claims string
 }
 
 // RecordedVolume is the volume that an ordinal on its way had for a claim template; its name is

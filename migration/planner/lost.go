@@ -18,7 +18,7 @@ type lossPlanner struct{ *View }
 // lost stalls when one of the StatefulSets is not the one any more with which the migration
 // began, before anything is written on it. A Migration that is being deleted lets go.
 func (p lossPlanner) lost() *plan.Decision {
-	decision := cmp.Or(p.lostSource(), p.lostDestination())
+	decision := cmp.Or(p.lostSource(), p.otherClaims(), p.lostDestination())
 	if decision == nil || !p.Deleting || decision.Record != nil {
 		return decision
 	}
@@ -72,6 +72,18 @@ func (p lossPlanner) lostDestination() *plan.Decision {
 	return plan.Stalled(api.ReasonDestinationMissing,
 		fmt.Sprintf("%s was deleted, and ordinal %s was its own", p.Destination.Object(), plan.Listed(given)),
 		fmt.Sprintf("if its claims are still there, create it again with the same ordinals; if cluster %s or its data is lost for good: %s", p.Destination.Cluster, p.command("recover")))
+}
+
+// otherClaims stalls while the destination has other claim templates than the source, as only one can that was made again: what
+// is started there would be on new, empty disks, whatever its claims are bound to (I3). To go back nothing is started there.
+func (p lossPlanner) otherClaims() *plan.Decision {
+	if p.Template.Claims == "" || p.Destination.Lost || p.direction() == api.Back || p.Record.Handoff == nil && p.whole() {
+		return nil
+	}
+	return plan.Stalled(api.ReasonDestinationReplaced,
+		fmt.Sprintf("%s was deleted and created again with other claim templates (%s): its pods would start on other disks", p.Destination.Object(), p.Template.Claims),
+		fmt.Sprintf("create it again with those of the source and the ordinals that it has; without ordinals it is enough to delete it: kubectl delete %s -n %s %s; or go back: %s",
+			p.Destination.Set.ResourceName(), p.Destination.Namespace, p.Destination.Set.Name, p.command("rollback")))
 }
 
 // takenFor records which StatefulSet is the destination; empty: none any more.

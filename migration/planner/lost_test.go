@@ -2,6 +2,7 @@ package planner
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -134,6 +135,32 @@ func TestLostDestination(t *testing.T) {
 		if p.Record.Baseline.DestinationUID != "d" {
 			t.Errorf("%s: the record itself was changed", name)
 		}
+	}
+}
+
+// TestOtherClaimTemplates: a destination that was made again with other claim templates starts no ordinal, whoever it is taken
+// for; on the way back, and where all have moved, it has none to start.
+func TestOtherClaimTemplates(t *testing.T) {
+	other := func(s *plan.Snapshot) { s.Template.Claims = "storage; the source has data" }
+	none := plantest.InTurn(plantest.AllBack, destinationAnew, func(s *plan.Snapshot) { s.Spec.Mode, s.Record.Fence.Direction = api.ModeRun, api.Forward })
+	for name, tc := range map[string]struct {
+		change func(*plan.Snapshot)
+		want   string
+	}{
+		"none was given":        {plantest.InTurn(none, other), api.ReasonDestinationReplaced},
+		"some were":             {plantest.InTurn(destinationAnew, other), api.ReasonDestinationReplaced},
+		"it was taken for it":   {other, api.ReasonDestinationReplaced},
+		"it is declared off":    {plantest.InTurn(other, func(s *plan.Snapshot) { s.Destination.Lost = true }), ""},
+		"on the way back":       {plantest.InTurn(other, inMode(api.ModeRollback)), ""},
+		"they are as they were": {nil, ""},
+	} {
+		if got := does(parted(tc.change).otherClaims()); got != tc.want {
+			t.Errorf("%s: %q, want %q", name, got, tc.want)
+		}
+	}
+	p := parted(plantest.InTurn(none, other))
+	if got := p.lost(); got == nil || got.Record != nil || got.Hold == nil || !strings.Contains(got.Hold.Remedy, "kubectl delete ") {
+		t.Errorf("it is taken for the destination: %+v", got)
 	}
 }
 
