@@ -158,7 +158,7 @@ disks: # what makes the file systems of its volumes; without root there are none
 clusters: FORMAT = testname
 clusters: RACE =
 clusters: disks # the tests against control planes that run as processes, and on disks of a CSI driver
-	@$(GOTEST) $(RACE) -count=1 -timeout 40m -p 1 -parallel $(PARALLEL) $$(./hack/packages clusters)
+	@$(GOTEST) $(RACE) -count=1 -timeout 60m -p 1 -parallel $(PARALLEL) $$(./hack/packages clusters)
 
 chromium: # what the page of kubectl migrate ui, and what a terminal shows, is seen in
 	@command -v chromium >/dev/null && command -v tmux >/dev/null || { apt-get update -q && apt-get install -y --no-install-recommends chromium fonts-dejavu-core tmux; } >/dev/null
