@@ -191,7 +191,8 @@ func (c *Connection) DialPod(ctx context.Context, pod client.ObjectKey, port int
 	return c.dialPod(ctx, pod, port, func(from io.Reader) io.Reader { return io.LimitReader(from, maxTunnel) })
 }
 
-// RelayPod connects as DialPod does, for as many bytes as there are: who reads them keeps none.
+// RelayPod connects as DialPod does, for as many bytes as there are. No more of them are kept than maxAhead and one frame that
+// the caller has not read yet.
 func (c *Connection) RelayPod(ctx context.Context, pod client.ObjectKey, port int32) (*PodConn, error) {
 	return c.dialPod(ctx, pod, port, func(from io.Reader) io.Reader { return from })
 }
@@ -202,7 +203,8 @@ func (c *Connection) dialPod(ctx context.Context, pod client.ObjectKey, port int
 		return nil, err
 	}
 	context.AfterFunc(ctx, func() { way.Close() })
-	streams, err := spdy.NewClientConnection(way)
+	in := newFrames(way)
+	streams, err := spdy.NewClientConnection(in)
 	if err != nil {
 		return nil, fmt.Errorf("cluster %s: connecting to pod %s: %w", c.name, pod, err)
 	}
@@ -213,7 +215,7 @@ func (c *Connection) dialPod(ctx context.Context, pod client.ObjectKey, port int
 	// The streams are waited for by a clock of their own, longer than the context may last.
 	done := make(chan opened, 1)
 	go func() {
-		conn, err := forward(streams, port)
+		conn, err := forward(streams, in, port)
 		done <- opened{conn, err}
 	}()
 	select {
@@ -223,6 +225,9 @@ func (c *Connection) dialPod(ctx context.Context, pod client.ObjectKey, port int
 			return nil, fmt.Errorf("cluster %s: connecting to port %d of pod %s: %w", c.name, port, pod, got.err)
 		}
 		return got.conn, nil
+	case <-in.refused:
+		way.Close()
+		return nil, fmt.Errorf("cluster %s: connecting to port %d of pod %s: %w", c.name, port, pod, in.refusal())
 	case <-ctx.Done():
 		return nil, fmt.Errorf("cluster %s: connecting to port %d of pod %s: %w", c.name, port, pod, ctx.Err())
 	}
@@ -273,7 +278,7 @@ func newUpgrading(config *rest.Config) (*http.Client, error) {
 }
 
 // forward opens the two streams of a port: what is said about it, and what goes through it.
-func forward(streams httpstream.Connection, port int32) (*PodConn, error) {
+func forward(streams httpstream.Connection, in *frames, port int32) (*PodConn, error) {
 	header := http.Header{}
 	header.Set(corev1.StreamType, corev1.StreamTypeError)
 	header.Set(corev1.PortHeader, strconv.Itoa(int(port)))
@@ -288,11 +293,11 @@ func forward(streams httpstream.Connection, port int32) (*PodConn, error) {
 	if err != nil {
 		return nil, err
 	}
-	through := &pipe{Reader: data, Writer: data, Closer: streams, heard: make(chan struct{})}
+	through := &pipe{Reader: taken{data, in}, Writer: data, Closer: streams, heard: make(chan struct{})}
 	conn := &PodConn{Conn: through, data: data, fault: make(chan string, 1)}
 	go func() {
 		defer close(through.heard)
-		said, err := io.ReadAll(io.LimitReader(faults, maxFault))
+		said, err := io.ReadAll(io.LimitReader(taken{faults, in}, maxFault))
 		if err != nil && !errors.Is(err, io.EOF) {
 			said = nil
 		}

@@ -1,0 +1,52 @@
+package clusters_test
+
+import (
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/streaming/pkg/httpstream"
+	"k8s.io/streaming/pkg/httpstream/spdy"
+
+	"github.com/sliceshift/sliceshift/internal/clusters/clustertest"
+)
+
+// sends is an API server that forwards a port of no pod: through it comes what the test says.
+func sends(data []byte) *clustertest.Pods {
+	return &clustertest.Pods{Before: func(w http.ResponseWriter, r *http.Request) bool {
+		if !strings.HasSuffix(r.URL.Path, "/portforward") {
+			return false
+		}
+		if _, err := httpstream.Handshake(r, w, []string{"portforward.k8s.io"}); err != nil {
+			return true
+		}
+		opened := make(chan httpstream.Stream, 2)
+		connection := spdy.NewResponseUpgrader().UpgradeResponse(w, r, func(stream httpstream.Stream, _ <-chan struct{}) error {
+			opened <- stream
+			return nil
+		})
+		for range 2 {
+			if stream := <-opened; stream.Headers().Get(corev1.StreamType) == corev1.StreamTypeData {
+				go func() { _, _ = stream.Write(data) }()
+			}
+		}
+		<-connection.CloseChan()
+		return true
+	}}
+}
+
+// TestHostileFrames: a cluster that sends more at once than any kubelet fills no memory, and whoever reads is told why nothing
+// more comes.
+func TestHostileFrames(t *testing.T) {
+	t.Parallel()
+	conn, err := sends(make([]byte, 1<<24-1)).Connect(t).RelayPod(t.Context(), web2, 8080)
+	if err == nil {
+		defer conn.Close()
+		_, err = io.Copy(io.Discard, conn)
+	}
+	if err == nil || !strings.Contains(err.Error(), "16777215 bytes is longer") {
+		t.Errorf("got %v", err)
+	}
+}
