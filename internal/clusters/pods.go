@@ -221,7 +221,7 @@ func (c *Connection) dialPod(ctx context.Context, pod client.ObjectKey, port int
 	select {
 	case got := <-done:
 		if got.err != nil {
-			streams.Close()
+			_ = tunnel{streams, in}.Close()
 			return nil, fmt.Errorf("cluster %s: connecting to port %d of pod %s: %w", c.name, port, pod, got.err)
 		}
 		return got.conn, nil
@@ -293,7 +293,7 @@ func forward(streams httpstream.Connection, in *frames, port int32) (*PodConn, e
 	if err != nil {
 		return nil, err
 	}
-	through := &pipe{Reader: taken{data, in}, Writer: data, Closer: streams, heard: make(chan struct{})}
+	through := &pipe{Reader: taken{data, in}, Writer: data, Closer: tunnel{streams, in}, heard: make(chan struct{})}
 	conn := &PodConn{Conn: through, data: data, fault: make(chan string, 1)}
 	go func() {
 		defer close(through.heard)
@@ -306,8 +306,26 @@ func forward(streams httpstream.Connection, in *frames, port int32) (*PodConn, e
 	return conn, nil
 }
 
-// faultWithin is how long what a kubelet says about a connection may come after its end.
-const faultWithin = time.Second
+const (
+	// faultWithin is how long what a kubelet says about a connection may come after its end.
+	faultWithin = time.Second
+	// closeWithin is how long the other end may take to be told of one.
+	closeWithin = time.Second
+)
+
+// tunnel closes the streams of a connection, and what they go through.
+type tunnel struct {
+	streams httpstream.Connection
+	through io.Closer
+}
+
+// Close implements io.Closer. To end a stream something is written, which waits for what is being written now: for ever, where
+// the other end reads nothing.
+func (t tunnel) Close() error {
+	late := time.AfterFunc(closeWithin, func() { _ = t.through.Close() })
+	defer late.Stop()
+	return t.streams.Close()
+}
 
 // pipe is a connection of which only the two ways are known.
 type pipe struct {

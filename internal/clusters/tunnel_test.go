@@ -2,9 +2,12 @@ package clusters_test
 
 import (
 	"io"
+	"net"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/streaming/pkg/httpstream"
@@ -48,5 +51,47 @@ func TestHostileFrames(t *testing.T) {
 	}
 	if err == nil || !strings.Contains(err.Error(), "16777215 bytes is longer") {
 		t.Errorf("got %v", err)
+	}
+}
+
+// TestCloseWhileWriting: a connection whose other end reads nothing is closed soon, and what is being written to it ends.
+func TestCloseWhileWriting(t *testing.T) {
+	t.Parallel()
+	port, err := net.Listen("tcp", "127.0.0.1:0") // nobody accepts there
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer port.Close()
+	east := (&clustertest.Pods{Ports: map[string]string{"shop/web-2:8080": port.Addr().String()}}).Connect(t)
+	conn, err := east.RelayPod(t.Context(), web2, 8080)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var written atomic.Int64
+	ended := make(chan struct{}, 2)
+	go func() {
+		for {
+			n, err := conn.Write(make([]byte, 32<<10))
+			if written.Add(int64(n)); err != nil {
+				ended <- struct{}{}
+				return
+			}
+		}
+	}()
+	tick := time.NewTicker(200 * time.Millisecond)
+	defer tick.Stop()
+	for before := int64(-1); written.Load() != before; <-tick.C {
+		before = written.Load()
+	}
+	go func() {
+		_ = conn.Close() // it cannot tell the other end
+		ended <- struct{}{}
+	}()
+	for range 2 {
+		select {
+		case <-ended:
+		case <-time.After(10 * time.Second):
+			t.Fatal("it is still written to, or being closed, after 10 s")
+		}
 	}
 }
