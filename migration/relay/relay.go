@@ -16,6 +16,7 @@ package relay
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -27,10 +28,16 @@ import (
 const (
 	// most is how many connections of two movers are carried at once; a receiver has six.
 	most = 16
-	// ahead is what is read before it is written, either way; what more comes waits where it is.
-	ahead = 32 << 10
+	// ahead is what is read of a sender before its receiver is connected to. Either way 32 KiB are read before they are written, which
+	// is how io.Copy does it; what more comes waits where it is.
+	ahead = 512
 	// linger is how long one way of a connection goes on after the other has ended.
 	linger = 5 * time.Second
+	// dialWithin is how long a connection may take to be made.
+	dialWithin = 30 * time.Second
+	// stuck is how long a write may take. A mover gives up what nothing is read from for 90 s, which is not noticed here before that
+	// write has ended.
+	stuck = 3 * time.Minute
 	// faultWithin is how long what a kubelet says about a connection may come after its end.
 	faultWithin = time.Second
 	// firstPause and longestPause lie between two tries, each of which is twice as long as the one before.
@@ -39,7 +46,7 @@ const (
 	patient = 6
 )
 
-// Conn is a connection to a mover.
+// Conn is a connection to a mover. Its Close ends what is being read and written soon.
 type Conn interface {
 	io.ReadWriteCloser
 	// CloseWrite ends what is written, and nothing of what is read.
@@ -48,12 +55,16 @@ type Conn interface {
 	Fault(ctx context.Context) string
 }
 
-// Dial connects to a mover.
+// Dial connects to a mover. The connection ends with its context.
 type Dial func(ctx context.Context) (Conn, error)
 
 // Relay carries the bytes of one sender and its receiver.
 type Relay struct {
 	Sender, Receiver Dial
+
+	// 0: as the constants.
+	most   int
+	linger time.Duration
 
 	mu     sync.Mutex
 	failed int
@@ -64,7 +75,7 @@ type Relay struct {
 func (r *Relay) Run(ctx context.Context) {
 	var carrying sync.WaitGroup
 	defer carrying.Wait()
-	slots := make(chan struct{}, most)
+	slots := make(chan struct{}, cmp.Or(r.most, most))
 	for pause := firstPause; ; {
 		select {
 		case slots <- struct{}{}:
@@ -72,7 +83,7 @@ func (r *Relay) Run(ctx context.Context) {
 			return
 		}
 		one, end := context.WithCancel(ctx)
-		sender, err := r.spoken(one)
+		sender, err := r.spoken(one, end)
 		if err != nil {
 			end()
 			<-slots
@@ -87,7 +98,7 @@ func (r *Relay) Run(ctx context.Context) {
 		carrying.Go(func() {
 			defer func() { <-slots }()
 			defer end()
-			if err := r.carry(one, sender); err != nil {
+			if err := r.carry(one, end, sender); err != nil {
 				r.fails(err)
 			}
 		})
@@ -116,19 +127,32 @@ func (r *Relay) works() {
 	r.failed, r.why = 0, ""
 }
 
-// spoken is a connection to the sender on which that has begun to speak.
-func (r *Relay) spoken(ctx context.Context) (Conn, error) {
-	conn, err := r.Sender(ctx)
+// dialled connects to a mover in time. Where that takes longer its context is ended.
+func dialled(ctx context.Context, end context.CancelFunc, dial Dial) (Conn, error) {
+	late := time.AfterFunc(dialWithin, end)
+	conn, err := dial(ctx)
+	if late.Stop() {
+		return conn, err
+	}
+	if err == nil {
+		_ = conn.Close()
+	}
+	return nil, fmt.Errorf("there is no connection within %s", dialWithin)
+}
+
+// spoken is a connection to the sender on which that has begun to speak. end ends the context.
+func (r *Relay) spoken(ctx context.Context, end context.CancelFunc) (Conn, error) {
+	conn, err := dialled(ctx, end, r.Sender)
 	if err != nil {
 		return nil, fmt.Errorf("the sender: %w", err)
 	}
 	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
 	defer stop()
-	begun := &peeked{Conn: conn, in: bufio.NewReaderSize(conn, ahead)}
-	if _, err := begun.in.Peek(1); err != nil {
+	begun := bufio.NewReaderSize(conn, ahead)
+	if _, err := begun.Peek(1); err != nil {
 		return nil, errors.Join(fmt.Errorf("the sender: %w", silent(ctx, conn, err)), conn.Close())
 	}
-	return begun, nil
+	return &peeked{Conn: conn, in: begun}, nil
 }
 
 // silent is why a mover has said nothing.
@@ -144,29 +168,33 @@ func silent(ctx context.Context, conn Conn, err error) error {
 	return err
 }
 
-// carry connects the sender to its receiver, until either has ended the connection.
-func (r *Relay) carry(ctx context.Context, sender Conn) error {
-	receiver, err := r.Receiver(ctx)
+// carry connects the sender to its receiver, until either has ended the connection. end ends the context.
+func (r *Relay) carry(ctx context.Context, end context.CancelFunc, sender Conn) error {
+	receiver, err := dialled(ctx, end, r.Receiver)
 	if err != nil {
 		return errors.Join(fmt.Errorf("the receiver: %w", err), sender.Close())
 	}
-	answers := &peeked{Conn: receiver, in: bufio.NewReaderSize(receiver, ahead), first: r.works}
-	if ended := pump(ctx, sender, answers); answers.first != nil && ctx.Err() == nil {
-		return fmt.Errorf("the receiver: %w", silent(ctx, receiver, ended))
+	answers := &peeked{Conn: receiver, in: receiver, first: r.works}
+	ended := r.pump(ctx, sender, answers)
+	if answers.first == nil { // a link that has worked may end at any time
+		return nil
 	}
-	return nil // a link that has worked may end at any time
+	if ctx.Err() != nil {
+		return nil
+	}
+	return fmt.Errorf("the receiver: %w", silent(ctx, receiver, ended))
 }
 
 // pump passes on what comes from either, until both ways have ended. Both connections are closed then. Of what could not
 // be read or written it returns the first; io.EOF is that nothing was amiss.
-func pump(ctx context.Context, one, two Conn) error {
+func (r *Relay) pump(ctx context.Context, one, two Conn) error {
 	end := sync.OnceFunc(func() { _ = errors.Join(one.Close(), two.Close()) })
 	defer end()
 	defer context.AfterFunc(ctx, end)()
 	ways := make(chan error, 2)
 	for _, way := range [][2]Conn{{one, two}, {two, one}} {
 		go func() {
-			_, err := io.Copy(way[1], way[0])
+			_, err := io.Copy(prompt{way[1], end}, way[0])
 			if err != nil {
 				end()
 			}
@@ -175,7 +203,7 @@ func pump(ctx context.Context, one, two Conn) error {
 		}()
 	}
 	first := <-ways
-	late := time.NewTimer(linger)
+	late := time.NewTimer(cmp.Or(r.linger, linger))
 	defer late.Stop()
 	select {
 	case second := <-ways:
@@ -195,10 +223,23 @@ func firstOf(errs ...error) error {
 	return io.EOF
 }
 
-// peeked is a connection of which something was read ahead. first is told when something was read, once.
+// prompt is a connection that is ended when a write to it takes too long.
+type prompt struct {
+	io.Writer
+	end func()
+}
+
+// Write implements io.Writer.
+func (p prompt) Write(data []byte) (int, error) {
+	late := time.AfterFunc(stuck, p.end)
+	defer late.Stop()
+	return p.Writer.Write(data)
+}
+
+// peeked is a connection of which something may have been read ahead. first is told when something was read, once.
 type peeked struct {
 	Conn
-	in    *bufio.Reader
+	in    io.Reader
 	first func()
 }
 

@@ -1,0 +1,100 @@
+package relay
+
+import (
+	"context"
+	"io"
+	"net"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// ends are those ends of connections that a mover has. They hold no byte by themselves.
+type ends chan net.Conn
+
+func (e ends) dial(ctx context.Context) (Conn, error) {
+	here, there := net.Pipe()
+	select {
+	case e <- there:
+		return piped{Conn: here}, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// silentDial is an API server that does not answer.
+func silentDial(ctx context.Context) (Conn, error) {
+	<-ctx.Done()
+	return nil, ctx.Err()
+}
+
+// start has a relay run, and returns what ends it.
+func start(t *testing.T, r *Relay) (stop func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		r.Run(ctx)
+	}()
+	return func() {
+		cancel()
+		<-done
+	}
+}
+
+// say writes to a connection of a mover.
+func say(t *testing.T, to net.Conn, text string) {
+	t.Helper()
+	if _, err := io.WriteString(to, text); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestSilentAPIServer: one that does not answer is told of, and takes no place for good.
+func TestSilentAPIServer(t *testing.T) {
+	t.Run("the sender's", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			r := &Relay{Sender: silentDial, Receiver: make(ends).dial}
+			defer start(t, r)()
+			time.Sleep(patient * (dialWithin + longestPause))
+			if got, want := r.Trouble(), "the sender: there is no connection within 30s"; got != want {
+				t.Errorf("got %q, want %q", got, want)
+			}
+		})
+	})
+	t.Run("the receiver's", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			senders := make(ends)
+			r := &Relay{Sender: senders.dial, Receiver: silentDial}
+			defer start(t, r)()
+			for range most + 1 {
+				sender := <-senders
+				say(t, sender, "hello")
+				_ = sender.Close() // it waits for no answer
+			}
+			synctest.Wait() // all of them have been given up in the same moment
+			if got, want := r.Trouble(), "the receiver: there is no connection within 30s"; got != want {
+				t.Errorf("got %q, want %q", got, want)
+			}
+		})
+	})
+}
+
+// TestStuckReceiver: links whose sender has ended while their receiver reads nothing take no place for good.
+func TestStuckReceiver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		senders, receivers := make(ends), make(ends)
+		defer start(t, &Relay{Sender: senders.dial, Receiver: receivers.dial})()
+		began := time.Now()
+		for range most + 1 {
+			sender := <-senders
+			say(t, sender, "hello")
+			<-receivers
+			_ = sender.Close()
+		}
+		if took := time.Since(began); took > stuck+linger {
+			t.Errorf("the next connection was there after %s", took)
+		}
+	})
+}
