@@ -51,6 +51,59 @@ func say(t *testing.T, to net.Conn, text string) {
 	}
 }
 
+// hear reads from a connection of a mover.
+func hear(t *testing.T, from net.Conn, want string) {
+	t.Helper()
+	got := make([]byte, len(want))
+	if _, err := io.ReadFull(from, got); err != nil || string(got) != want {
+		t.Errorf("got %q (%v), want %q", got, err, want)
+	}
+}
+
+// TestIdleEnds: what waits and is ended after a while, as balancers do, is no trouble beside a link that works. Without one,
+// or where it is ended at once, it is.
+func TestIdleEnds(t *testing.T) {
+	for name, tc := range map[string]struct {
+		link  bool
+		after time.Duration
+		want  string
+	}{
+		"beside a link":          {true, 50 * time.Second, ""},
+		"at once":                {true, 0, "the sender: it has ended the connection"},
+		"with no link beside it": {false, 50 * time.Second, "the sender: it has ended the connection, which had waited for a while"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				senders, receivers := make(ends), make(ends)
+				r := &Relay{Sender: senders.dial, Receiver: receivers.dial}
+				defer start(t, r)()
+				var sender, receiver net.Conn
+				if tc.link {
+					sender = <-senders
+					say(t, sender, "hello")
+					receiver = <-receivers
+					hear(t, receiver, "hello")
+					say(t, receiver, "answer")
+					hear(t, sender, "answer")
+				}
+				for range patient + 1 {
+					spare := <-senders
+					time.Sleep(tc.after)
+					_ = spare.Close()
+				}
+				<-senders
+				if got := r.Trouble(); got != tc.want {
+					t.Errorf("got %q, want %q", got, tc.want)
+				}
+				if tc.link {
+					say(t, sender, "more")
+					hear(t, receiver, "more")
+				}
+			})
+		})
+	}
+}
+
 // TestSilentAPIServer: one that does not answer is told of, and takes no place for good.
 func TestSilentAPIServer(t *testing.T) {
 	t.Run("the sender's", func(t *testing.T) {

@@ -38,12 +38,12 @@ const (
 	// stuck is how long a write may take. A mover gives up what nothing is read from for 90 s, which is not noticed here before that
 	// write has ended.
 	stuck = 3 * time.Minute
+	// settled is how long a connection that waits has stood when its end is no sign that none can be made.
+	settled = 5 * time.Second
 	// faultWithin is how long what a kubelet says about a connection may come after its end.
 	faultWithin = time.Second
 	// firstPause and longestPause lie between two tries, each of which is twice as long as the one before.
 	firstPause, longestPause = 100 * time.Millisecond, 5 * time.Second
-	// patient is how many tries may fail before somebody is told: a mover listens some time after it was told its peer.
-	patient = 6
 )
 
 // Conn is a connection to a mover. Its Close ends what is being read and written soon.
@@ -67,6 +67,7 @@ type Relay struct {
 	linger time.Duration
 
 	mu     sync.Mutex
+	links  int // that have brought an answer
 	failed int
 	why    string
 }
@@ -87,7 +88,11 @@ func (r *Relay) Run(ctx context.Context) {
 		if err != nil {
 			end()
 			<-slots
-			r.fails(err)
+			if errors.Is(err, errIdle) && r.carries() {
+				pause = firstPause
+			} else {
+				r.fails(err)
+			}
 			if !sleep(ctx, pause) {
 				return
 			}
@@ -105,28 +110,6 @@ func (r *Relay) Run(ctx context.Context) {
 	}
 }
 
-// Trouble is why nothing gets through, once that has been tried for a while; empty: something does.
-func (r *Relay) Trouble() string {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.failed < patient {
-		return ""
-	}
-	return r.why
-}
-
-func (r *Relay) fails(err error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.failed, r.why = r.failed+1, err.Error()
-}
-
-func (r *Relay) works() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.failed, r.why = 0, ""
-}
-
 // dialled connects to a mover in time. Where that takes longer its context is ended.
 func dialled(ctx context.Context, end context.CancelFunc, dial Dial) (Conn, error) {
 	late := time.AfterFunc(dialWithin, end)
@@ -140,6 +123,12 @@ func dialled(ctx context.Context, end context.CancelFunc, dial Dial) (Conn, erro
 	return nil, fmt.Errorf("there is no connection within %s", dialWithin)
 }
 
+var (
+	errEnded = errors.New("it has ended the connection")
+	// errIdle is the end of one that nobody has used for a while: whatever balances connections ends those.
+	errIdle = fmt.Errorf("%w, which had waited for a while", errEnded)
+)
+
 // spoken is a connection to the sender on which that has begun to speak. end ends the context.
 func (r *Relay) spoken(ctx context.Context, end context.CancelFunc) (Conn, error) {
 	conn, err := dialled(ctx, end, r.Sender)
@@ -149,8 +138,14 @@ func (r *Relay) spoken(ctx context.Context, end context.CancelFunc) (Conn, error
 	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
 	defer stop()
 	begun := bufio.NewReaderSize(conn, ahead)
+	stood := time.Now()
 	if _, err := begun.Peek(1); err != nil {
-		return nil, errors.Join(fmt.Errorf("the sender: %w", silent(ctx, conn, err)), conn.Close())
+		idle := time.Since(stood) >= settled
+		why := silent(ctx, conn, err)
+		if idle && errors.Is(why, errEnded) {
+			why = errIdle
+		}
+		return nil, errors.Join(fmt.Errorf("the sender: %w", why), conn.Close())
 	}
 	return &peeked{Conn: conn, in: begun}, nil
 }
@@ -163,7 +158,7 @@ func silent(ctx context.Context, conn Conn, err error) error {
 		return errors.New(said)
 	}
 	if errors.Is(err, io.EOF) {
-		return errors.New("it has ended the connection")
+		return errEnded
 	}
 	return err
 }
@@ -177,12 +172,13 @@ func (r *Relay) carry(ctx context.Context, end context.CancelFunc, sender Conn) 
 	answers := &peeked{Conn: receiver, in: receiver, first: r.works}
 	ended := r.pump(ctx, sender, answers)
 	if answers.first == nil { // a link that has worked may end at any time
+		r.worked()
 		return nil
 	}
-	if ctx.Err() != nil {
-		return nil
+	if ctx.Err() == nil {
+		return fmt.Errorf("the receiver: %w", silent(ctx, receiver, ended))
 	}
-	return fmt.Errorf("the receiver: %w", silent(ctx, receiver, ended))
+	return nil
 }
 
 // pump passes on what comes from either, until both ways have ended. Both connections are closed then. Of what could not
