@@ -234,8 +234,10 @@ func TestSealsInHistory(t *testing.T) {
 	dropped := sealed(plan.SourceSide, "dropped")
 	dropped.Dropped = true
 	volumes := []api.HandoffVolume{
-		{ClaimTemplate: "data", Copy: sealed(plan.SourceSide, "forward")}, {ClaimTemplate: "wal", Copy: sealed(plan.DestinationSide, "back")},
-		{ClaimTemplate: "old", Copy: dropped}, {ClaimTemplate: "shared"},
+		{ClaimTemplate: "data", Copy: sealed(plan.SourceSide, "forward")},
+		{ClaimTemplate: "wal", Copy: sealed(plan.DestinationSide, "back")},
+		{ClaimTemplate: "old", Copy: dropped},
+		{ClaimTemplate: "shared"},
 	}
 	for direction, want := range map[api.Direction]api.PastSeal{
 		api.Forward: {Ordinal: 2, ClaimTemplate: "data", Direction: api.Forward, Root: "forward", Verify: api.CopyVerifyFull, Bytes: 1, Files: 2, Trusted: 3},

@@ -123,7 +123,7 @@ func (s terminal) start(text string) (interrupt func()) {
 		}
 		over = true
 		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGINT) // it may have ended
-		<-ended
+		_ = <-ended                                        // it was interrupted
 		if s.t.Failed() {
 			s.t.Logf("%s:\n%s", text, out.String())
 		}

@@ -50,7 +50,7 @@ var (
 )
 
 const (
-	// moves moves all of web, or as much of it as more flags say.
+	// moves is a move of all of web, or as much of it as more flags say.
 	moves = "kubectl migrate run web -n shop --context east --to-context west --create-namespace"
 	// grants is what a manager needs besides: an account that moves, and a way to west.
 	grants = `kubectl create namespace shop --context west

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -40,7 +41,7 @@ func (r Report) seals() page.Section {
 		s.Text = fmt.Sprintf("The first %d are not listed: the status keeps the last ones only, and a log of all runs was not given.", r.DroppedSeals)
 	}
 	for _, seal := range r.Seals {
-		bytes, files := fmt.Sprint(seal.Bytes), fmt.Sprint(seal.Files)
+		bytes, files := strconv.FormatInt(seal.Bytes, 10), strconv.FormatInt(seal.Files, 10)
 		if seal.restored() {
 			bytes, files = "not read", "not read"
 		}
