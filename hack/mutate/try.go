@@ -38,7 +38,11 @@ func try(ctx context.Context, o options, begin time.Time, commit string, sources
 		m.verdict = before[m.key()]
 	}
 	if o.budget > 0 {
-		err = judge(ctx, bench, order, begin.Add(o.budget))
+		until := begin.Add(o.budget)
+		if soonest := time.Now().Add(trying); until.Before(soonest) {
+			until = soonest
+		}
+		err = judge(ctx, bench, order, until)
 		return errors.Join(err, keep(o.kept, mutants))
 	}
 	asked := rounds
@@ -59,6 +63,9 @@ func try(ctx context.Context, o options, begin time.Time, commit string, sources
 	}
 	return nil
 }
+
+// trying is how long faults are tried at least, however long it took to build what tries them.
+const trying = time.Minute
 
 // tryRound runs the tests of a round for each mutant that is not killed yet, on all processors.
 func tryRound(ctx context.Context, bench *bench, order []*mutant, r round, name string, begin time.Time) error {
