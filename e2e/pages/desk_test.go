@@ -114,8 +114,11 @@ func (s terminal) start(text string) (interrupt func()) {
 	if err := child.Start(cmd); err != nil {
 		s.t.Fatal(err)
 	}
-	ended := make(chan error, 1)
-	go func() { ended <- cmd.Wait() }()
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = cmd.Wait() // it was interrupted
+	}()
 	over := false
 	interrupt = func() {
 		if over {
@@ -123,7 +126,7 @@ func (s terminal) start(text string) (interrupt func()) {
 		}
 		over = true
 		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGINT) // it may have ended
-		_ = <-ended                                        // it was interrupted
+		<-ended
 		if s.t.Failed() {
 			s.t.Logf("%s:\n%s", text, out.String())
 		}
