@@ -160,8 +160,7 @@ func (e *Observer) Snapshot(ctx context.Context, m *api.Migration, sc scope.Read
 		s.Destination.Reach, s.Destination.ReachError = plan.Unreachable, endpoint.OneLine(err)
 		return s
 	}
-	s.Template = templateChange(source.set, destination.set)
-	s.Template.Claims = otherClaims(source.set, destination.set)
+	s.Template = changeOf(source.set, destination.set)
 	s.Source.Set.Templates = ClaimTemplates(source.set)
 	if s.Spec.NameOrdinals {
 		s.Source.Names, s.Destination.Names = source.names(m, OrdinalsOf(s, sc)), destination.names(m, OrdinalsOf(s, sc))

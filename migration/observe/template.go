@@ -28,7 +28,14 @@ func TemplateHash(template *corev1.PodTemplateSpec) string {
 	return hex.EncodeToString(sum[:enough])
 }
 
-// templateChange compares both templates. A destination that differs from the template it
+// changeOf compares all templates of both sides, of the pod and of its claims.
+func changeOf(source, destination *appsv1.StatefulSet) plan.TemplateChange {
+	change := templateChange(source, destination)
+	change.Claims = otherClaims(source, destination)
+	return change
+}
+
+// templateChange compares both pod templates. A destination that differs from the template it
 // was made of, which its annotation names, differs on purpose: its cluster rewrites what
 // it admits, or its owner has changed it there.
 func templateChange(source, destination *appsv1.StatefulSet) plan.TemplateChange {

@@ -47,8 +47,8 @@ func (p earlyPlanner) plan(k int32) plan.Decision {
 	return told
 }
 
-// copy is what is next of the copies of an ordinal whose turn comes after some others; nil: nothing is. What keeps one from
-// going on is held by nothing, and told.
+// copy is what is next of the copies of an ordinal whose turn comes after some others; nil: nothing is. One that
+// cannot go on keeps no other back; why it cannot is returned where nothing else is to be done.
 func (p earlyPlanner) copy(k, turns int32) (stuck *plan.Decision) {
 	if decision := carryPlanner(p).sameVolumes(k); decision != nil {
 		return decision

@@ -58,9 +58,10 @@ type Event struct {
 	short string
 }
 
-// Seal is what both sides of a copy have shown, of a volume for one claim template: the digest of all that is on them, what was read of the source, and how
+// Seal is what both sides of a copy have shown: the digest of all that is on them, what was read of the source, and how
 // long the pass took.
 type Seal struct {
+	// ClaimTemplate is that of the volume's claim.
 	ClaimTemplate string `json:"claimTemplate"`
 
 	Root    string `json:"root"`
