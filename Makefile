@@ -34,7 +34,7 @@ demo: ## Move a StatefulSet of 5 between two real clusters that share no disk, a
 	@$(GO) run ./e2e/demo $(if $(METHOD),-method $(METHOD)) $(if $(HOLD),-hold)
 
 test: ## Unit and property tests, a part of the model, end-to-end tests; what takes longer is below.
-	@$(STAGES) vet unit unit-sequential controlplane sidecars clusters
+	@$(STAGES) vet unit unit-sequential controlplane sidecars clusters moves-1 moves-2 moves-3 moves-4
 
 everything: ## All that CI runs on any commit, with a table at the end; it fails when something was left out.
 	@$(STAGES) -everything
@@ -126,7 +126,7 @@ release: ## All that is published of a version, twice and compared, into out/rel
 	$(GO) run ./hack/release $(if $(filter-out dev,$(VERSION)),-version $(VERSION)) $(if $(REPOSITORY),-image $(REPOSITORY)) $(if $(PLATFORMS),-platforms $(PLATFORMS)) -verify out/release
 
 ##@ The stages of .ci/stages.yaml, each by itself
-.PHONY: stages modules vet unit unit-sequential packages-made controlplane sidecars disks clusters browser chromium screenshots kind-moves kind-slices kind-suite kind-machines kind-tutorial
+.PHONY: stages modules vet unit unit-sequential packages-made controlplane sidecars disks clusters moves-1 moves-2 moves-3 moves-4 browser chromium screenshots kind-moves kind-slices kind-suite kind-machines kind-tutorial
 stages: # as CI runs them: LIMIT=80m
 	@$(STAGES) $(if $(LIMIT),-limit $(LIMIT))
 
@@ -157,8 +157,22 @@ disks: # what makes the file systems of its volumes; without root there are none
 # The race detector makes them several times as slow: RACE=-race asks for it.
 clusters: FORMAT = testname
 clusters: RACE =
-clusters: disks # the tests against control planes that run as processes, and on disks of a CSI driver
-	@$(GOTEST) $(RACE) -count=1 -timeout 60m -p 1 -parallel $(PARALLEL) $$(./hack/packages clusters)
+clusters: disks # the tests against control planes that run as processes, and on disks of a CSI driver, but those of moves
+	@$(GOTEST) $(RACE) -count=1 -timeout 60m -p 1 -parallel $(PARALLEL) $$(./hack/packages clusters | grep -v '$(MOVES:.%=%)$$')
+
+# The tests of moves between them are as many as all others: commits take turns with a quarter each.
+BREAKING := ^Test(Chaos|CrashMatrix)$$
+MOVETEST = $(GOTEST) $(RACE) -count=1 -timeout 60m -parallel $(PARALLEL)
+moves-%: FORMAT = testname
+moves-%: RACE =
+moves-1: disks # processes that die at their writes, and moves while everything breaks
+	@$(MOVETEST) -run '$(BREAKING)' $(MOVES)
+moves-2: disks # of the others every third from the first on
+	@$(MOVETEST) -run "$$(./hack/share $(MOVES) '$(BREAKING)' 1 3)" $(MOVES)
+moves-3: disks # from the second on
+	@$(MOVETEST) -run "$$(./hack/share $(MOVES) '$(BREAKING)' 2 3)" $(MOVES)
+moves-4: disks # from the third on
+	@$(MOVETEST) -run "$$(./hack/share $(MOVES) '$(BREAKING)' 3 3)" $(MOVES)
 
 chromium: # what the page of kubectl migrate ui, and what a terminal shows, is seen in
 	@command -v chromium >/dev/null && command -v tmux >/dev/null || { apt-get update -q && apt-get install -y --no-install-recommends chromium fonts-dejavu-core tmux; } >/dev/null

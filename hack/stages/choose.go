@@ -50,9 +50,9 @@ func (s situation) leaveOut(each stage) string {
 		return s.Stopped
 	case each.Since && s.Since == "":
 		return "no commit before this one is here"
-	case each.Part > 0 && s.Docker != "":
+	case each.Docker && s.Docker != "":
 		return s.Docker
-	case s.Limit > 0 && each.Part > 0 && s.Elapsed+time.Duration(each.Minutes)*time.Minute > s.Limit:
+	case s.Limit > 0 && each.Minutes > 0 && s.Elapsed+time.Duration(each.Minutes)*time.Minute > s.Limit:
 		return fmt.Sprintf("it may take %d minutes, and %d are left: make %s", each.Minutes, int((s.Limit - s.Elapsed).Minutes()), each.Target)
 	case each.Clusters > 0 && s.Clusters != "":
 		return s.Clusters

@@ -59,7 +59,8 @@ func TestPartOf(t *testing.T) {
 func TestLeaveOut(t *testing.T) {
 	always := stage{Name: "unit", Target: "unit"}
 	mutants := stage{Name: "mutants", Target: "mutants-changed", Since: true}
-	kind := stage{Name: "moves on kind", Target: "kind-moves", Part: 2, Minutes: 25, Clusters: 2}
+	kind := stage{Name: "moves on kind", Target: "kind-moves", Part: 2, Docker: true, Minutes: 25, Clusters: 2}
+	quarter := stage{Name: "a quarter of the moves", Target: "moves-2", Part: 2}
 	for name, tc := range map[string]struct {
 		stage stage
 		now   situation
@@ -77,6 +78,9 @@ func TestLeaveOut(t *testing.T) {
 		"no clusters":                        {stage: kind, now: situation{Everything: true, Clusters: "they did not start"}, want: "they did not start"},
 		"it fits":                            {stage: kind, now: situation{Part: 2, Elapsed: 55 * time.Minute, Limit: 80 * time.Minute}},
 		"it does not fit":                    {stage: kind, now: situation{Part: 2, Elapsed: 56 * time.Minute, Limit: 80 * time.Minute}, want: "it may take 25 minutes, and 24 are left: make kind-moves"},
+		"what needs no docker":               {stage: quarter, now: situation{Part: 2, Docker: "no docker"}},
+		"what is never left out":             {stage: quarter, now: situation{Part: 2, Elapsed: time.Hour, Limit: time.Hour}},
+		"another quarter":                    {stage: quarter, now: situation{Part: 1, Parts: 4}, want: "part 2 of 4, and this commit's is 1: make moves-2"},
 		"the turn of another, and no docker": {stage: kind, now: situation{Part: 3, Parts: 4, Docker: "no docker"}, want: "part 2 of 4, and this commit's is 3: make kind-moves"},
 	} {
 		t.Run(name, func(t *testing.T) {

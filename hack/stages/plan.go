@@ -22,9 +22,11 @@ type stage struct {
 	Target string `json:"target"`
 	// Since says that the target is given the commit that the change began at.
 	Since bool `json:"since"`
-	// Part is which of the commits run it; 0: all do. What has a part needs Docker.
+	// Part is which of the commits run it; 0: all do.
 	Part int `json:"part"`
-	// Minutes is how long it takes at most.
+	// Docker says that it needs Docker.
+	Docker bool `json:"docker"`
+	// Minutes is how long it takes at most: where there is less time it is left out; 0: it never is.
 	Minutes int `json:"minutes"`
 	// Clusters is how many kind clusters it needs.
 	Clusters int `json:"clusters"`
@@ -61,11 +63,11 @@ func (p plan) validate() error {
 			errs = append(errs, fmt.Errorf("target %s is named twice", s.Target))
 		}
 		seen[s.Target] = true
-		if (s.Part > 0) != (s.Minutes > 0) {
-			errs = append(errs, fmt.Errorf("stage %s: a part and its minutes go together", s.Name))
+		if s.Minutes > 0 && s.Part == 0 {
+			errs = append(errs, fmt.Errorf("stage %s: what every commit runs is never left out, so minutes are for stages with a part", s.Name))
 		}
-		if s.Clusters > 0 && s.Part == 0 {
-			errs = append(errs, fmt.Errorf("stage %s: clusters are for stages with a part", s.Name))
+		if s.Clusters > 0 && !s.Docker {
+			errs = append(errs, fmt.Errorf("stage %s: clusters are for stages with docker", s.Name))
 		}
 	}
 	return errors.Join(append(errs, p.validateParts(), p.validateClusters())...)

@@ -35,7 +35,7 @@ func TestPlan(t *testing.T) {
 
 func TestValidate(t *testing.T) {
 	on := func(target string, part, clusters int) stage {
-		return stage{Name: target, Target: target, Part: part, Minutes: part, Clusters: clusters}
+		return stage{Name: target, Target: target, Part: part, Docker: clusters > 0, Minutes: part, Clusters: clusters}
 	}
 	breaks := on("machines", 1, 3)
 	breaks.Breaks = true
@@ -48,8 +48,9 @@ func TestValidate(t *testing.T) {
 		"what breaks comes first": {stages: []stage{breaks, on("moves", 1, 2)}, want: "stops machines that moves needs"},
 		"apart":                   {stages: []stage{on("moves", 1, 2), on("lint", 0, 0), on("slices", 1, 2)}, want: "slices is apart"},
 		"a part that is missing":  {stages: []stage{on("moves", 1, 2), on("slices", 3, 2)}, want: "no stage has the part 2 of 3"},
-		"no part":                 {stages: []stage{on("moves", 0, 2)}, want: "clusters are for stages with a part"},
-		"no minutes":              {stages: []stage{{Name: "moves", Target: "moves", Part: 1}}, want: "a part and its minutes"},
+		"no docker":               {stages: []stage{{Name: "moves", Target: "moves", Part: 1, Clusters: 2}}, want: "clusters are for stages with docker"},
+		"no part":                 {stages: []stage{{Name: "moves", Target: "moves", Minutes: 20}}, want: "minutes are for stages with a part"},
+		"no minutes":              {stages: []stage{{Name: "moves", Target: "moves", Part: 1}}},
 		"twice":                   {stages: []stage{on("lint", 0, 0), on("lint", 0, 0)}, want: "named twice"},
 		"no name":                 {stages: []stage{{Target: "lint"}}, want: "both must be given"},
 	} {

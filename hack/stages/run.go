@@ -85,7 +85,7 @@ func (r *run) askForDocker(ctx context.Context) {
 		return
 	}
 	for _, each := range r.plan.Stages {
-		if r.now.wanted(each) && each.Part > 0 && r.now.turn(each) == "" {
+		if r.now.wanted(each) && each.Docker && r.now.turn(each) == "" {
 			cmd := command(ctx, "go", "run", "./e2e/kind/probe")
 			cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
 			if cmd.Run() != nil {

@@ -55,6 +55,14 @@ func TestAhead(t *testing.T) {
 	}
 	pause, closed := inMode(api.ModePause), closedGate("Numbers")
 	nothing := func(*api.CopyAttempt, *volumes.Copying) {}
+	unread := func(s *plan.Snapshot) { s.Source.Set.Templates = []string{"data", "wal"} }
+	rebound := func(s *plan.Snapshot) {
+		for i := range s.Volumes {
+			if v := &s.Volumes[i]; v.Ordinal == 2 {
+				v.Method, v.Copy = api.MethodRebind, nil
+			}
+		}
+	}
 	cold := func(_ *api.CopyAttempt, c *volumes.Copying) { c.Asked.Warm = api.CopyWarmNone }
 	dropped := func(a *api.CopyAttempt, c *volumes.Copying) {
 		warmCopy(a, c)
@@ -76,6 +84,8 @@ func TestAhead(t *testing.T) {
 		"it is copied while it runs":   {from(byCopy(reading)), api.ReasonCopying, api.StepCopyAhead},
 		"a pass has ended":             {from(byCopy(warmCopy)), "CarryVolume source pv-data-web-2", api.StepSecureVolumes},
 		"there is to be none":          {from(byCopy(cold)), "CarryVolume source pv-data-web-2", api.StepSecureVolumes},
+		"not all claims were read":     {from(byCopy(nothing), unread), api.ReasonVolumeUnbound, api.StepCopyAhead},
+		"others alone are copied":      {from(byCopy(nothing), rebound, unread), api.ReasonVolumeUnbound, api.StepSecureVolumes},
 		"closed before it was begun":   {from(byCopy(nothing), closed), ends, api.StepGate},
 		"closed, and it is copied":     {from(byCopy(reading), closed), api.ReasonCopying, api.StepCopyAhead},
 		"closed, and a pass has ended": {from(byCopy(warmCopy), closed), "Numbers", api.StepCopyAhead},
@@ -172,6 +182,11 @@ func TestEarly(t *testing.T) {
 		takenBack(s)
 		idle(s)
 	}
+	unseen := func(s *plan.Snapshot) {
+		for i := range s.Volumes {
+			s.Volumes[i].Copy = nil
+		}
+	}
 	const nothing = "nothing"
 	for name, tc := range map[string]struct {
 		k, prefetch int32
@@ -194,6 +209,8 @@ func TestEarly(t *testing.T) {
 		"the destination is lost":            {1, 1, []func(*plan.Snapshot){copied, inMode(api.ModeRecover), func(s *plan.Snapshot) { s.Destination.Lost, s.Record.Fence.Direction = true, api.Back }}, "none"},
 		"the migration is deleted":           {1, 1, []func(*plan.Snapshot){copied, isDeleted}, "none"},
 		"somebody else drives the migration": {1, 1, []func(*plan.Snapshot){begun, func(s *plan.Snapshot) { s.Engaged = false }}, nothing},
+		"its copy was not looked at":         {1, 1, []func(*plan.Snapshot){begun, unseen}, nothing},
+		"its claims were not all read":       {1, 1, []func(*plan.Snapshot){begun, func(s *plan.Snapshot) { s.Source.Set.Templates = []string{"data", "wal"} }}, nothing},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, said := early(tc.k, tc.prefetch, tc.changes...), nothing
@@ -210,6 +227,9 @@ func TestEarly(t *testing.T) {
 			}
 			if said != tc.want || got.Hold != nil {
 				t.Errorf("got %s, want %s: %+v", said, tc.want, got)
+			}
+			if said == nothing && got.Wait != EarlyLook {
+				t.Errorf("it is looked at again after %s, want %s", got.Wait, EarlyLook)
 			}
 			if got.Record != nil && (tc.changes == nil) && got.Record.Handoff.Ordinal != 2 {
 				t.Errorf("who is on the way is recorded as %+v", got.Record.Handoff)
@@ -239,6 +259,54 @@ func TestEarlyIsTold(t *testing.T) {
 	anew := early(1, 1, stuck, func(s *plan.Snapshot) { s.Now = s.Now.Add(5 * time.Minute) })
 	if anew.Effect == nil || anew.Effect.Volume.Verb != volumes.DeleteMover {
 		t.Errorf("after a while it is not made anew: %+v", anew)
+	}
+}
+
+// TestEarlyTellsTheFirst: of several volumes whose copies do not come about the first is told, and the others are tried.
+func TestEarlyTellsTheFirst(t *testing.T) {
+	trouble := func(template, why string) api.HandoffVolume {
+		return api.HandoffVolume{ClaimTemplate: template, Name: "pv-data-web-1", Disk: volumes.Disk("disk-data-web-1"), Copy: api.CopyAttempt{
+			Number: 7, Begun: "migration.1", Giver: string(plan.SourceSide), Warm: api.CopyWarm{Trouble: why, TroubleSince: metav1.NewTime(plantest.Epoch.Add(-6 * time.Minute))},
+		}}
+	}
+	got := early(1, 1, func(s *plan.Snapshot) {
+		s.Source.Set.Templates = []string{"data", "wal"}
+		data := s.Volumes[slices.IndexFunc(s.Volumes, func(v plan.OrdinalVolume) bool { return v.Ordinal == 1 })]
+		c := data.Copy
+		c.Pod = volumes.CopyPod{Found: true, Ready: true, Node: "node"}
+		c.Incoming.Claim = volumes.Claim{Found: true, Ours: true}
+		c.Entrance = volumes.Entrance{Found: true, Address: "receiver:8722"}
+		c.Receiver = volumes.Mover{Found: true, UID: "r", Attempt: 7, Pass: 1, Warm: true, Fence: "migration.1", Made: plantest.Epoch.Add(-6 * time.Minute)}
+		wal, copying := data, *c
+		c.Receiver.Trouble, copying.Receiver.Trouble = "no image", "no node"
+		wal.Template, wal.Copy = "wal", &copying
+		s.Volumes = append(s.Volumes, wal)
+		s.Record.Ahead = []api.CopyAhead{{Ordinal: 1, Volumes: []api.HandoffVolume{trouble("data", "no image"), trouble("wal", "no node")}}}
+	})
+	if got.Effect != nil || got.Hold == nil || !strings.Contains(got.Hold.Message, "no image") {
+		t.Errorf("got %+v", got)
+	}
+}
+
+// TestWithAhead: the copies of one ordinal are changed, added or removed, and neither those of another one nor the record
+// that they were taken from.
+func TestWithAhead(t *testing.T) {
+	of := func(template string) []api.HandoffVolume { return []api.HandoffVolume{{ClaimTemplate: template}} }
+	was := []api.CopyAhead{{Ordinal: 1, Volumes: of("was")}, {Ordinal: 0, Volumes: of("other")}}
+	now := &api.Handoff{Volumes: of("now")}
+	for name, tc := range map[string]struct{ got, want []api.CopyAhead }{
+		"changed":             {withAhead(was, 1, now), []api.CopyAhead{{Ordinal: 1, Volumes: of("now")}, was[1]}},
+		"added":               {withAhead(was, 5, now), []api.CopyAhead{was[0], was[1], {Ordinal: 5, Volumes: of("now")}}},
+		"removed":             {withAhead(was, 1, nil), []api.CopyAhead{was[1]}},
+		"the last is removed": {withAhead(was[:1], 1, nil), nil},
+		"there was none":      {withAhead(was, 5, nil), was},
+	} {
+		if diff := cmp.Diff(tc.want, tc.got); diff != "" {
+			t.Errorf("%s: -want +got\n%s", name, diff)
+		}
+	}
+	if was[0].Volumes[0].ClaimTemplate != "was" {
+		t.Errorf("the record from before is changed: %+v", was)
 	}
 }
 
@@ -283,6 +351,10 @@ func TestEarlyOrdinals(t *testing.T) {
 		return EarlyOrdinals(midway(all...).Snapshot)
 	}
 	kept := func(s *plan.Snapshot) { s.Record.Ahead = []api.CopyAhead{{Ordinal: 1}} }
+	lowest := func(s *plan.Snapshot) {
+		s.Spec.Order, s.Record.Handoff.Ordinal = api.LowestFirst, 1
+		s.Source.Set.Start, s.Destination.Set.Start = 1, 0
+	}
 	for name, tc := range map[string]struct{ got, want []int32 }{
 		"none":            {of(0), nil},
 		"the next":        {of(1), []int32{1}},
@@ -290,6 +362,8 @@ func TestEarlyOrdinals(t *testing.T) {
 		"once":            {of(2, kept), []int32{1, 0}},
 		"in a pause":      {of(2, kept, inMode(api.ModePause)), []int32{1}},
 		"back":            {of(2, kept, inMode(api.ModeRollback)), []int32{1}},
+		"the lowest are":  {of(1, lowest), []int32{2}},
+		"so are two":      {of(2, lowest), []int32{2, 3}},
 	} {
 		if diff := cmp.Diff(tc.want, tc.got); diff != "" {
 			t.Errorf("%s: -want +got\n%s", name, diff)
