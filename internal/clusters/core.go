@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
 	"github.com/sliceshift/sliceshift/internal/clusters/podlist"
+	"github.com/sliceshift/sliceshift/internal/clusters/portforward"
 	"github.com/sliceshift/sliceshift/internal/clusters/slim"
 	"github.com/sliceshift/sliceshift/internal/clusters/starting"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
@@ -63,7 +64,7 @@ func newCore(name string, config *rest.Config, mapper meta.RESTMapper, volumes *
 	if c.transport, err = rest.HTTPClientFor(config); err != nil {
 		return nil, fmt.Errorf("cluster %s: %w", name, err)
 	}
-	c.upgrading = sync.OnceValues(func() (*http.Client, error) { return newUpgrading(config) })
+	c.upgrading = sync.OnceValues(func() (*http.Client, error) { return portforward.NewClient(config) })
 	c.http, c.guard = guarded(name, c.transport, c.scheme, pays)
 	c.http = lasting(c.http)
 	if c.mapper.RESTMapper = mapper; mapper == nil {

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sliceshift/sliceshift/internal/clusters"
+	"github.com/sliceshift/sliceshift/internal/clusters/portforward"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
@@ -89,7 +90,7 @@ type tunnel struct {
 	port int32
 
 	mu   sync.Mutex
-	conn *clusters.PodConn
+	conn *portforward.Conn
 	err  error
 }
 

@@ -1,4 +1,4 @@
-package clusters_test
+package portforward_test
 
 import (
 	"io"
@@ -12,9 +12,12 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/streaming/pkg/httpstream"
 	"k8s.io/streaming/pkg/httpstream/spdy"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sliceshift/sliceshift/internal/clusters/clustertest"
 )
+
+var web2 = client.ObjectKey{Namespace: "shop", Name: "web-2"}
 
 // sends is an API server that forwards a port of no pod: through it comes what the test says.
 func sends(data []byte) *clustertest.Pods {

@@ -1,4 +1,4 @@
-package clusters
+package portforward
 
 import (
 	"encoding/binary"

@@ -1,4 +1,6 @@
-package clusters
+// Package portforward connects to ports of pods through API servers, neither of which is trusted: what comes back is bounded,
+// and no faster than it is taken.
+package portforward
 
 import (
 	"cmp"
