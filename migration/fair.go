@@ -71,18 +71,18 @@ func byUrgency() handler.EventHandler {
 func (r *Reconciler) begin(request reconcile.Request, urgency int) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.rota.begin(request.NamespacedName, urgency)
+	return r.rota.Begin(request.NamespacedName, urgency)
 }
 
 // end lets the next one of a namespace take its turn.
 func (r *Reconciler) end(request reconcile.Request) {
 	r.mu.Lock()
-	next, found := r.rota.end(request.NamespacedName)
+	next, urgency, found := r.rota.End(request.NamespacedName)
 	r.mu.Unlock()
 	if !found {
 		return
 	}
-	r.queue.AddWithOpts(priorityqueue.AddOpts{Priority: &next.urgency}, reconcile.Request{NamespacedName: next.request})
+	r.queue.AddWithOpts(priorityqueue.AddOpts{Priority: &urgency}, reconcile.Request{NamespacedName: next})
 }
 
 // ask says whether a Migration's clusters may be asked: those that have answered it so far may.

@@ -65,7 +65,7 @@ func (l *ledger) wait(who types.NamespacedName) {
 }
 
 // leave is for who has no handoff under way. Whoever waits is to be looked at again.
-func (l *ledger) leave(who types.NamespacedName) calls {
+func (l *ledger) leave(who types.NamespacedName) (called []types.NamespacedName) {
 	if l == nil {
 		return nil
 	}
@@ -73,7 +73,7 @@ func (l *ledger) leave(who types.NamespacedName) calls {
 		return nil
 	}
 	delete(l.berths, who)
-	called := slices.Collect(maps.Keys(l.waiting))
+	called = slices.Collect(maps.Keys(l.waiting))
 	clear(l.waiting)
 	return called
 }

@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/sliceshift/sliceshift/migration/berths"
+	"github.com/sliceshift/sliceshift/migration/queue"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
@@ -40,7 +41,7 @@ func TestLedger(t *testing.T) {
 	if called := l.leave(named("f")); called != nil {
 		t.Errorf("it had nothing: %v", called)
 	}
-	if called := l.leave(named("c")); !slices.Equal(called, calls{named("e")}) {
+	if called := l.leave(named("c")); !slices.Equal(called, []types.NamespacedName{named("e")}) {
 		t.Errorf("called were %v", called)
 	}
 	if called := l.leave(named("d")); called != nil || !l.take(onNode("e", "n1")) {
@@ -67,7 +68,7 @@ func TestHandoffsAreCounted(t *testing.T) {
 	}
 	other := west("other", 1, under)
 	d := newDesk(t, other)
-	d.line, d.ledger = newLine(0, 0), newLedger(berths.Limits{Node: 1})
+	d.line, d.ledger = queue.NewLine(0, 0), newLedger(berths.Limits{Node: 1})
 	if err := d.seed(t.Context()); err != nil {
 		t.Fatal(err)
 	}

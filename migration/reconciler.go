@@ -31,6 +31,7 @@ import (
 	"github.com/sliceshift/sliceshift/migration/observe"
 	"github.com/sliceshift/sliceshift/migration/pass"
 	"github.com/sliceshift/sliceshift/migration/plan"
+	"github.com/sliceshift/sliceshift/migration/queue"
 	"github.com/sliceshift/sliceshift/migration/traces"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/volumes"
@@ -53,9 +54,9 @@ type Reconciler struct {
 	queue    priorityqueue.PriorityQueue[reconcile.Request]
 	mu       sync.Mutex
 	engines  map[types.NamespacedName]*driven
-	rota     *rota
+	rota     *queue.Rota
 	silences *silences
-	line     *line
+	line     *queue.Line
 	ledger   *ledger
 	followed *metrics.Migrations
 
@@ -104,14 +105,14 @@ func (d *driven) close() {
 
 // SetupWithManager registers the reconciler.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, limits Limits) error {
-	r.engines, r.rota, r.silences, r.line = map[types.NamespacedName]*driven{}, newRota(limits.Namespace), newSilences(), newLine(limits.Destination, limits.DestinationShare)
+	r.engines, r.rota, r.silences, r.line = map[types.NamespacedName]*driven{}, queue.NewRota(limits.Namespace), newSilences(), queue.NewLine(limits.Destination, limits.DestinationShare)
 	r.ledger, r.followed = newLedger(limits.Handoffs), metrics.All
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("migration").
 		Watches(&api.Migration{}, byUrgency(), builder.WithPredicates(predicate.ResourceVersionChangedPredicate{})).
-		WatchesRawSource(source.Func(func(_ context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+		WatchesRawSource(source.Func(func(_ context.Context, of workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
 			var ok bool
-			if r.queue, ok = queue.(priorityqueue.PriorityQueue[reconcile.Request]); !ok {
+			if r.queue, ok = of.(priorityqueue.PriorityQueue[reconcile.Request]); !ok {
 				return errors.New("the queue of Migrations has no priorities")
 			}
 			return nil
@@ -214,7 +215,7 @@ func (r *Reconciler) result(ctx context.Context, m *api.Migration, outcome Outco
 	hold := outcome.Decision.Hold
 	if hold != nil && hold.Reason == api.ReasonQueued {
 		r.drop(key)
-		return ctrl.Result{RequeueAfter: linePause}, nil
+		return ctrl.Result{RequeueAfter: queue.Pause}, nil
 	}
 	if hold != nil && (hold.Reason == api.ReasonClusterUnreachable || hold.Reason == api.ReasonClusterReplaced) {
 		// The kubeconfig may have been replaced meanwhile.

@@ -59,7 +59,7 @@ func (e *Engine) begins(step pass.Step) bool {
 // what was taken stays so.
 func (r *Reconciler) book(m *api.Migration, failed bool) {
 	key := client.ObjectKeyFromObject(m)
-	var called calls
+	var called []types.NamespacedName
 	r.mu.Lock()
 	switch berth, under := berths.Of(key, m.Status.Baseline, m.Status.Handoff); {
 	case under && !ended(m):

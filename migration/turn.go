@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/sliceshift/sliceshift/migration/plan"
+	"github.com/sliceshift/sliceshift/migration/queue"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
@@ -40,13 +41,6 @@ func destinationName(m *api.Migration) string {
 		return ref.Name
 	}
 	return localName
-}
-
-func ticketOf(m *api.Migration, destination string) ticket {
-	return ticket{
-		who: client.ObjectKeyFromObject(m), uid: m.UID, generation: m.Generation,
-		created: m.CreationTimestamp.Time, destination: destination,
-	}
 }
 
 // stalled says whether a Migration was last seen to wait for somebody.
@@ -80,18 +74,18 @@ func (r *Reconciler) turn(ctx context.Context, m *api.Migration) (*plan.Hold, er
 		r.leave(client.ObjectKeyFromObject(m))
 		return hold, err
 	}
-	if r.line.most == 0 || m.Status.Baseline != nil || m.Spec.Mode != api.ModeRun {
+	if !r.line.Bounded() || m.Status.Baseline != nil || m.Spec.Mode != api.ModeRun {
 		return nil, nil
 	}
 	r.mu.Lock()
-	destination, active, found := r.line.known(ticketOf(m, ""))
+	destination, active, found := r.line.Known(queue.TicketOf(m, ""))
 	r.mu.Unlock()
 	if active {
 		return nil, nil
 	}
 	if found {
-		if stands := r.stand(m, destination); stands.nth > 0 {
-			return stands.hold(destinationName(m)), nil
+		if hold := r.stand(m, destination); hold != nil {
+			return hold, nil
 		}
 	}
 	// The Secret is read when a Migration comes, and when its turn has come.
@@ -99,19 +93,16 @@ func (r *Reconciler) turn(ctx context.Context, m *api.Migration) (*plan.Hold, er
 	if err != nil {
 		return nil, err
 	}
-	if stands := r.stand(m, destinationOf(to)); stands.nth > 0 {
-		return stands.hold(destinationName(m)), nil
-	}
-	return nil, nil
+	return r.stand(m, destinationOf(to)), nil
 }
 
-// stand asks for a place.
-func (r *Reconciler) stand(m *api.Migration, destination string) spot {
+// stand asks for a place, and says what a Migration waits for that gets none; nil: it has one.
+func (r *Reconciler) stand(m *api.Migration, destination string) *plan.Hold {
 	r.mu.Lock()
-	stands, called := r.line.ask(ticketOf(m, destination), !stalled(m), time.Now())
+	stands, called := r.line.Ask(queue.TicketOf(m, destination), !stalled(m), time.Now())
 	r.mu.Unlock()
 	r.call(called)
-	return stands
+	return stands.Hold(destinationName(m))
 }
 
 // wait says where a Migration stands in line, now and then.
@@ -119,27 +110,27 @@ func (r *Reconciler) wait(ctx context.Context, m *api.Migration, hold plan.Hold)
 	key := client.ObjectKeyFromObject(m)
 	r.drop(key)
 	r.mu.Lock()
-	left := r.line.tell(key, time.Now())
+	left := r.line.Tell(key, time.Now())
 	r.mu.Unlock()
 	if left > 0 {
 		return ctrl.Result{RequeueAfter: left}, nil
 	}
-	return r.hold(ctx, m, plan.Decision{Hold: &hold}, linePause)
+	return r.hold(ctx, m, plan.Decision{Hold: &hold}, queue.Pause)
 }
 
 // settle notes where a look, which may have failed, has left a Migration.
 func (r *Reconciler) settle(m *api.Migration, failed bool) {
-	if r.line.most == 0 {
+	if !r.line.Bounded() {
 		return
 	}
 	key := client.ObjectKeyFromObject(m)
-	var called calls
+	var called []types.NamespacedName
 	r.mu.Lock()
 	switch destination := r.destination(m); {
 	case standsAside(m), destination == "", failed && m.Status.Baseline == nil:
-		called = r.line.leave(key, time.Now())
+		called = r.line.Leave(key, time.Now())
 	case m.Status.Baseline != nil:
-		called = r.line.begun(ticketOf(m, destination), time.Now())
+		called = r.line.Begun(queue.TicketOf(m, destination), time.Now())
 	}
 	r.mu.Unlock()
 	r.call(called)
@@ -150,20 +141,20 @@ func (r *Reconciler) destination(m *api.Migration) string {
 	if d := r.engines[client.ObjectKeyFromObject(m)]; d != nil && d.uid == m.UID {
 		return destinationOf(d.destination.key)
 	}
-	destination, _, _ := r.line.known(ticketOf(m, ""))
+	destination, _, _ := r.line.Known(queue.TicketOf(m, ""))
 	return destination
 }
 
 // leave is for a Migration that is gone.
 func (r *Reconciler) leave(key types.NamespacedName) {
 	r.mu.Lock()
-	called := append(r.line.leave(key, time.Now()), r.ledger.leave(key)...)
+	called := append(r.line.Leave(key, time.Now()), r.ledger.leave(key)...)
 	r.mu.Unlock()
 	r.call(called)
 }
 
 // call has those looked at whose turn has come.
-func (r *Reconciler) call(called calls) {
+func (r *Reconciler) call(called []types.NamespacedName) {
 	for _, who := range called {
 		r.queue.AddWithOpts(priorityqueue.AddOpts{Priority: new(urgencyNone)}, reconcile.Request{NamespacedName: who})
 	}
@@ -174,7 +165,7 @@ func (r *Reconciler) call(called calls) {
 func (r *Reconciler) seed(ctx context.Context) error {
 	r.seeding.Lock()
 	defer r.seeding.Unlock()
-	if r.seeded || r.line.most == 0 && r.ledger == nil {
+	if r.seeded || !r.line.Bounded() && r.ledger == nil {
 		return nil
 	}
 	all := &api.MigrationList{}
@@ -186,13 +177,13 @@ func (r *Reconciler) seed(ctx context.Context) error {
 	for i := range all.Items {
 		m := &all.Items[i]
 		r.book(m, false)
-		if m.Status.Baseline == nil || standsAside(m) || r.line.most == 0 {
+		if m.Status.Baseline == nil || standsAside(m) || !r.line.Bounded() {
 			continue
 		}
 		_, to, err := r.Connector.keys(ctx, m)
 		if destination := destinationOf(to); err == nil && destination != "" {
 			r.mu.Lock()
-			r.line.begun(ticketOf(m, destination), time.Now())
+			r.line.Begun(queue.TicketOf(m, destination), time.Now())
 			r.mu.Unlock()
 		}
 	}

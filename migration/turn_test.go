@@ -20,6 +20,7 @@ import (
 
 	"github.com/sliceshift/sliceshift/internal/clusters"
 	"github.com/sliceshift/sliceshift/migration/metrics"
+	"github.com/sliceshift/sliceshift/migration/queue"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
@@ -54,7 +55,7 @@ func newDesk(t *testing.T, all ...client.Object) *desk {
 	d.Reconciler = &Reconciler{
 		Client: c, Events: events.NewFakeRecorder(100), Holder: "test", queue: priorityqueue.New[reconcile.Request]("test"),
 		Connector: &Connector{Secrets: c, Local: &rest.Config{Host: "https://east.invalid:1"}, DefaultServiceAccount: "default", Pool: pool},
-		engines:   map[types.NamespacedName]*driven{}, rota: newRota(5), silences: newSilences(), line: newLine(1, 1),
+		engines:   map[types.NamespacedName]*driven{}, rota: queue.NewRota(5), silences: newSilences(), line: queue.NewLine(1, 1),
 		followed: metrics.NewMigrations(clock.RealClock{}),
 	}
 	t.Cleanup(d.queue.ShutDown)
@@ -84,7 +85,7 @@ func isStalled(m *api.Migration) {
 
 func (d *desk) reconcile(name string) reconcile.Result {
 	d.t.Helper()
-	result, err := d.Reconcile(d.t.Context(), reconcile.Request{NamespacedName: requestOf("shop", name)})
+	result, err := d.Reconcile(d.t.Context(), reconcile.Request{NamespacedName: named(name)})
 	if err != nil {
 		d.t.Fatal(err)
 	}
@@ -94,7 +95,7 @@ func (d *desk) reconcile(name string) reconcile.Result {
 func (d *desk) get(name string) *api.Migration {
 	d.t.Helper()
 	m := &api.Migration{}
-	if err := d.Client.Get(d.t.Context(), requestOf("shop", name), m); err != nil {
+	if err := d.Client.Get(d.t.Context(), named(name), m); err != nil {
 		d.t.Fatal(err)
 	}
 	return m
@@ -108,6 +109,13 @@ func (d *desk) says(name string) string {
 		return ""
 	}
 	return found.Reason + ": " + found.Message
+}
+
+// inLine says whether a Migration has a place, or waits for one.
+func (d *desk) inLine(name string) bool {
+	d.t.Helper()
+	_, _, found := d.line.Known(queue.TicketOf(d.get(name), ""))
+	return found
 }
 
 // expectCalled: those were called, and nobody else.
@@ -129,7 +137,7 @@ func (d *desk) expectCalled(names ...string) {
 func TestQueue(t *testing.T) {
 	d := newDesk(t, west("begun", 1, hasBegun), west("c", 4), west("b", 3), west("a", 2))
 	for _, one := range []struct{ name, stands string }{{"c", "first of 1"}, {"b", "first of 2"}, {"a", "first of 3"}} {
-		if after := d.reconcile(one.name).RequeueAfter; after != linePause {
+		if after := d.reconcile(one.name).RequeueAfter; after != queue.Pause {
 			t.Errorf("%s is looked at again after %s", one.name, after)
 		}
 		if got, want := d.says(one.name), "Queued: "+one.stands+" in line for cluster west: 1 Migration to it is active, at most 1 at once"; got != want {
@@ -137,7 +145,7 @@ func TestQueue(t *testing.T) {
 		}
 	}
 	read, version := d.secrets, d.get("c").ResourceVersion
-	if after := d.reconcile("c").RequeueAfter; after <= 0 || after > linePause {
+	if after := d.reconcile("c").RequeueAfter; after <= 0 || after > queue.Pause {
 		t.Errorf("it is looked at again after %s", after)
 	}
 	if d.secrets != read || d.get("c").ResourceVersion != version {
@@ -219,11 +227,11 @@ func TestStalledInLine(t *testing.T) {
 	if hold, _ := d.turn(t.Context(), m); hold == nil || hold.Stalled {
 		t.Errorf("both may begin: %+v", hold)
 	}
-	if len(d.line.places) != 1 {
-		t.Errorf("a stalled one is in line: %+v", d.line.places)
+	if d.inLine("stalled") || !d.inLine("next") {
+		t.Error("a stalled one is in line, or another one is not")
 	}
-	d.line = newLine(0, 0)
-	if hold, err := d.turn(t.Context(), m); hold != nil || err != nil || len(d.line.places) > 0 {
+	d.line = queue.NewLine(0, 0)
+	if hold, err := d.turn(t.Context(), m); hold != nil || err != nil || d.inLine("stalled") {
 		t.Errorf("there is a line: %+v (%v)", hold, err)
 	}
 }

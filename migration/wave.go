@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sliceshift/sliceshift/migration/plan"
@@ -66,7 +67,7 @@ func (r *Reconciler) nextWave(ctx context.Context, namespace string) {
 	if err != nil {
 		return
 	}
-	var called calls
+	var called []types.NamespacedName
 	for i := range all {
 		if m := &all[i]; awaitsWave(m) && waveHold(m, all) == nil {
 			called = append(called, client.ObjectKeyFromObject(m))

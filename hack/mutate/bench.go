@@ -23,7 +23,7 @@ import (
 var switches string
 
 // layers are the packages of a migration, each with tests that are built on those before it.
-var layers = []string{"migration/plan", "migration/checks", "migration/planner", "migration/scope", "migration/simulate", "migration/pass", "migration/model", "migration/observe", "migration/execute", "migration/preflight", "migration"}
+var layers = []string{"migration/plan", "migration/checks", "migration/planner", "migration/scope", "migration/simulate", "migration/pass", "migration/model", "migration/observe", "migration/execute", "migration/preflight", "migration/queue", "migration"}
 
 // carriers are the packages of how volumes move; the tests of the methods are built on package volumes. What they
 // decide is used by the layers.

@@ -29,7 +29,7 @@ const module = "github.com/sliceshift/sliceshift"
 var packages = []struct {
 	name  string
 	whole bool
-}{{"pdb", true}, {"volumes", true}, {"volumes/copy", true}, {"volumes/copy/manifest", true}, {"volumes/snapshot", true}, {"migration/berths", true}, {"migration/plan", true}, {"migration/checks", true}, {"migration/planner", true}, {"migration/scope", true}, {"migration/simulate", true}, {"migration/pass", true}, {"migration/observe", false}, {"migration/preflight", false}, {"migration", false}, {"slices/decide", true}, {"slices/observe", false}, {"slices/execute", false}, {"slices", false}}
+}{{"pdb", true}, {"volumes", true}, {"volumes/copy", true}, {"volumes/copy/manifest", true}, {"volumes/snapshot", true}, {"migration/berths", true}, {"migration/plan", true}, {"migration/checks", true}, {"migration/planner", true}, {"migration/scope", true}, {"migration/simulate", true}, {"migration/pass", true}, {"migration/queue", true}, {"migration/observe", false}, {"migration/preflight", false}, {"migration", false}, {"slices/decide", true}, {"slices/observe", false}, {"slices/execute", false}, {"slices", false}}
 
 // effects are the imports of a file that does more than decide: it reads or writes, can be
 // cancelled, logs, or shares state.

@@ -1,4 +1,6 @@
-package migration
+// Package queue says who of many Migrations is next: a Line, which of those that have not begun gets a place at its destination, and
+// a Rota, which of a namespace is worked on.
+package queue
 
 import (
 	"cmp"
@@ -6,13 +8,15 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// linePause is how long a Migration in line does not say again where it stands; with linePace for each
+// Pause is how long a Migration in line does not say again where it stands; with pace for each
 // that waits where that is more: what all of a line say must not cost those who move.
 const (
-	linePause = 10 * time.Second
-	linePace  = time.Second
+	Pause = 10 * time.Second
+	pace  = time.Second
 )
 
 // Of those that are active, a few may start at once: between being let in and their baseline they read
@@ -25,11 +29,11 @@ const (
 	startingAtMost = 10 * time.Second
 )
 
-// line bounds how many Migrations to one destination are active at once, and how many of these start.
+// Line bounds how many Migrations to one destination are active at once, and how many of these start.
 // Those that have not begun wait for a place in the order of their creation, and no namespace gets more
 // than its share: what is in one neither ends nor stalls when somebody there does not want it to. One that
 // has begun never waits, and takes a place all the same. It is not safe for concurrent use.
-type line struct {
+type Line struct {
 	// most is the bound; 0: there is none. share is how many of those are of one namespace at most.
 	most, share int
 	places      map[types.NamespacedName]*place
@@ -48,8 +52,8 @@ type lane struct {
 	waiting []*place
 }
 
-// ticket is who wants to move, and where to.
-type ticket struct {
+// Ticket is who wants to move, and where to.
+type Ticket struct {
 	who         types.NamespacedName
 	uid         types.UID
 	generation  int64
@@ -59,7 +63,7 @@ type ticket struct {
 
 // place is that of a Migration which is active or waits.
 type place struct {
-	ticket
+	Ticket
 	active bool
 	// called is true once it was told that it need not wait any more.
 	called bool
@@ -67,15 +71,21 @@ type place struct {
 	told time.Time
 }
 
-// calls are those who need not wait any more: each is to be looked at again.
-type calls []types.NamespacedName
-
-func newLine(most, share int) *line {
-	return &line{most: most, share: max(1, share), places: map[types.NamespacedName]*place{}, lanes: map[string]*lane{}}
+// NewLine returns one without anybody; most 0 bounds nothing.
+func NewLine(most, share int) *Line {
+	return &Line{most: most, share: max(1, share), places: map[types.NamespacedName]*place{}, lanes: map[string]*lane{}}
 }
 
-// known is where a Migration leads that has not changed since it came.
-func (l *line) known(t ticket) (destination string, active, found bool) {
+// TicketOf is that of a Migration to a destination.
+func TicketOf(m *api.Migration, destination string) Ticket {
+	return Ticket{who: types.NamespacedName{Namespace: m.Namespace, Name: m.Name}, uid: m.UID, generation: m.Generation, created: m.CreationTimestamp.Time, destination: destination}
+}
+
+// Bounded says whether anybody may have to wait.
+func (l *Line) Bounded() bool { return l.most > 0 }
+
+// Known is where a Migration leads that has not changed since it came.
+func (l *Line) Known(t Ticket) (destination string, active, found bool) {
 	p := l.places[t.who]
 	if p == nil || p.uid != t.uid || p.generation != t.generation {
 		return "", false, false
@@ -83,28 +93,28 @@ func (l *line) known(t ticket) (destination string, active, found bool) {
 	return p.destination, p.active, true
 }
 
-// ask is for one that has not begun: it gets a place, or waits for one if it stays. Who asks has the others
-// called for whom a place has become free with time.
-func (l *line) ask(t ticket, stays bool, now time.Time) (spot, calls) {
+// Ask is for one that has not begun: it gets a place, or waits for one if it stays. Called are those who need not wait any
+// more: each is to be looked at again. Who asks has the others called for whom a place has become free with time.
+func (l *Line) Ask(t Ticket, stays bool, now time.Time) (stands Spot, called []types.NamespacedName) {
 	p, called := l.admit(t, now)
 	at := l.lanes[p.destination]
 	if p.active {
-		return spot{}, nil
+		return Spot{}, nil
 	}
 	if slices.Contains(l.next(at, now), p) {
 		at.starting[p] = now
-		return spot{}, append(called, l.activate(p, now)...)
+		return Spot{}, append(called, l.activate(p, now)...)
 	}
 	found := l.spot(at, p, now)
 	if !stays {
-		return found, append(called, l.leave(t.who, now)...)
+		return found, append(called, l.Leave(t.who, now)...)
 	}
 	return found, append(called, l.call(at, now)...)
 }
 
 // spot is where one that waits stands, and what it waits for.
-func (l *line) spot(at *lane, p *place, now time.Time) spot {
-	found := spot{nth: at.find(p) + 1, waiting: len(at.waiting), active: at.active, most: l.most}
+func (l *Line) spot(at *lane, p *place, now time.Time) Spot {
+	found := Spot{nth: at.find(p) + 1, waiting: len(at.waiting), active: at.active, most: l.most}
 	switch in := p.who.Namespace; {
 	case at.active >= l.most:
 	case at.of[in] >= l.share:
@@ -120,8 +130,8 @@ func (l *line) spot(at *lane, p *place, now time.Time) spot {
 	return found
 }
 
-// begun is for one that has: it does not wait, whatever the bound, and starts no more.
-func (l *line) begun(t ticket, now time.Time) calls {
+// Begun is for one that has: it does not wait, whatever the bound, and starts no more.
+func (l *Line) Begun(t Ticket, now time.Time) (called []types.NamespacedName) {
 	p, called := l.admit(t, now)
 	if !p.active {
 		return append(called, l.activate(p, now)...)
@@ -132,7 +142,7 @@ func (l *line) begun(t ticket, now time.Time) calls {
 }
 
 // activate gives a place to one that waits. Whom it was free for before may have to wait again.
-func (l *line) activate(p *place, now time.Time) calls {
+func (l *Line) activate(p *place, now time.Time) (called []types.NamespacedName) {
 	at := l.lanes[p.destination]
 	i := at.find(p)
 	at.waiting = slices.Delete(at.waiting, i, i+1)
@@ -142,8 +152,8 @@ func (l *line) activate(p *place, now time.Time) calls {
 	return l.call(at, now)
 }
 
-// leave is for one that neither moves nor waits for a place; it may be gone already.
-func (l *line) leave(who types.NamespacedName, now time.Time) calls {
+// Leave is for one that neither moves nor waits for a place; it may be gone already.
+func (l *Line) Leave(who types.NamespacedName, now time.Time) (called []types.NamespacedName) {
 	p := l.places[who]
 	if p == nil {
 		return nil
@@ -166,13 +176,13 @@ func (l *line) leave(who types.NamespacedName, now time.Time) calls {
 	return l.call(at, now)
 }
 
-// tell is how much longer somebody in line does not say again where it stands; 0: it does so now.
-func (l *line) tell(who types.NamespacedName, now time.Time) time.Duration {
+// Tell is how much longer somebody in line does not say again where it stands; 0: it does so now.
+func (l *Line) Tell(who types.NamespacedName, now time.Time) time.Duration {
 	p := l.places[who]
 	if p == nil {
 		return 0
 	}
-	pause := max(linePause, time.Duration(len(l.lanes[p.destination].waiting))*linePace)
+	pause := max(Pause, time.Duration(len(l.lanes[p.destination].waiting))*pace)
 	if left := p.told.Add(pause).Sub(now); left > 0 {
 		return left
 	}
@@ -181,17 +191,16 @@ func (l *line) tell(who types.NamespacedName, now time.Time) time.Duration {
 }
 
 // admit makes a Migration known at its destination. One that is new there waits.
-func (l *line) admit(t ticket, now time.Time) (*place, calls) {
-	var called calls
-	p := l.places[t.who]
+func (l *Line) admit(t Ticket, now time.Time) (p *place, called []types.NamespacedName) {
+	p = l.places[t.who]
 	if p != nil && (p.uid != t.uid || p.destination != t.destination) {
-		called, p = l.leave(t.who, now), nil
+		called, p = l.Leave(t.who, now), nil
 	}
 	if p != nil {
 		p.generation = t.generation
 		return p, nil
 	}
-	p = &place{ticket: t}
+	p = &place{Ticket: t}
 	at := l.lanes[t.destination]
 	if at == nil {
 		at = &lane{of: map[string]int{}, starting: map[*place]time.Time{}}
@@ -203,7 +212,7 @@ func (l *line) admit(t ticket, now time.Time) (*place, calls) {
 }
 
 // next are those in line whom a place is free for.
-func (l *line) next(at *lane, now time.Time) []*place {
+func (l *Line) next(at *lane, now time.Time) []*place {
 	if l.most == 0 {
 		return at.waiting
 	}
@@ -224,7 +233,7 @@ func (l *line) next(at *lane, now time.Time) []*place {
 }
 
 // together is how many may start at once, of all and of one namespace.
-func (l *line) together() (most, share int) {
+func (l *Line) together() (most, share int) {
 	most = max(fewestStarting, l.most/startingPart)
 	return most, max(1, most*l.share/l.most)
 }
@@ -242,7 +251,7 @@ func (at *lane) start(now time.Time) (all int, of map[string]int) {
 }
 
 // call is for those in line whom a place is free for, each once.
-func (l *line) call(at *lane, now time.Time) (called calls) {
+func (l *Line) call(at *lane, now time.Time) (called []types.NamespacedName) {
 	next := l.next(at, now)
 	for _, p := range at.waiting {
 		is := len(next) > 0 && next[0] == p

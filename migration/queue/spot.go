@@ -1,4 +1,4 @@
-package migration
+package queue
 
 import (
 	"fmt"
@@ -7,8 +7,8 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// spot is where in line somebody stands.
-type spot struct {
+// Spot is where in line somebody stands.
+type Spot struct {
 	// nth is 0 for who need not wait.
 	nth, waiting int
 	// active is how many have a place, and most how many may; of a namespace, where it is that which has
@@ -22,8 +22,11 @@ type spot struct {
 // remedyQueued is for who would not wait in line.
 const remedyQueued = "raise activePerDestination of the manager"
 
-// hold says where in line somebody waits for what.
-func (s spot) hold(cluster string) *plan.Hold {
+// Hold says where in line somebody waits for what; nil: there is no need to.
+func (s Spot) Hold(cluster string) *plan.Hold {
+	if s.nth == 0 {
+		return nil
+	}
 	return &plan.Hold{
 		Reason:  api.ReasonQueued,
 		Message: fmt.Sprintf("%s of %d in line for cluster %s: %s, at most %d at once", nth(s.nth), s.waiting, cluster, s.there(), s.most),
@@ -31,7 +34,7 @@ func (s spot) hold(cluster string) *plan.Hold {
 	}
 }
 
-func (s spot) there() string {
+func (s Spot) there() string {
 	what, is := "Migrations", "are"
 	if s.active == 1 {
 		what, is = "Migration", "is"

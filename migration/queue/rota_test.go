@@ -1,14 +1,18 @@
-package migration
+package queue
 
 import (
 	"strconv"
 	"testing"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"pgregory.net/rapid"
+)
 
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+// Urgencies, the least first.
+const (
+	low = iota
+	middle
+	high
 )
 
 func requestOf(namespace, name string) types.NamespacedName {
@@ -21,7 +25,7 @@ func TestTurns(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		most := rapid.IntRange(1, 3).Draw(t, "most")
 		namespaces := []string{"a", "b", "c"}
-		turns := newRota(most)
+		turns := NewRota(most)
 		busy, queue, waiting := map[types.NamespacedName]bool{}, map[types.NamespacedName]bool{}, map[types.NamespacedName]bool{}
 		held := func(namespace string) (n int) {
 			for request := range busy {
@@ -33,7 +37,7 @@ func TestTurns(t *testing.T) {
 		}
 		begin := func(request types.NamespacedName) {
 			before := held(request.Namespace)
-			began := turns.begin(request, rapid.IntRange(urgencyNone, urgencyDown).Draw(t, "urgency"))
+			began := turns.Begin(request, rapid.IntRange(low, high).Draw(t, "urgency"))
 			if began != (before < most) {
 				t.Fatalf("%s began: %t, with %d of %d at work", request, began, before, most)
 			}
@@ -47,12 +51,12 @@ func TestTurns(t *testing.T) {
 		}
 		end := func(request types.NamespacedName) {
 			delete(busy, request)
-			if next, found := turns.end(request); found {
-				if next.request.Namespace != request.Namespace || !waiting[next.request] {
-					t.Fatalf("%s was not waiting for %s", next.request, request)
+			if next, _, found := turns.End(request); found {
+				if next.Namespace != request.Namespace || !waiting[next] {
+					t.Fatalf("%s was not waiting for %s", next, request)
 				}
-				delete(waiting, next.request)
-				queue[next.request] = true
+				delete(waiting, next)
+				queue[next] = true
 			}
 		}
 		for range rapid.IntRange(1, 100).Draw(t, "steps") {
@@ -80,38 +84,38 @@ func TestTurns(t *testing.T) {
 // TestTurnsOrder: whose ordinal is down goes first, and then who has waited longest, also when
 // its turn was taken by another one that came meanwhile (S4).
 func TestTurnsOrder(t *testing.T) {
-	turns := newRota(1)
+	turns := NewRota(1)
 	at := func(name string) types.NamespacedName { return requestOf("shop", name) }
-	turns.begin(at("slow"), urgencyNone)
+	turns.Begin(at("slow"), low)
 	for _, name := range []string{"a", "b"} {
-		turns.begin(at(name), urgencyNone)
+		turns.Begin(at(name), low)
 	}
-	turns.begin(at("down"), urgencyDown)
+	turns.Begin(at("down"), high)
 	last := at("slow")
 	for _, want := range []string{"down", "a"} {
-		next, found := turns.end(last)
-		if !found || next.request.Name != want || (next.urgency == urgencyDown) != (want == "down") {
-			t.Fatalf("next is %+v, want %s", next, want)
+		next, urgency, found := turns.End(last)
+		if !found || next.Name != want || (urgency == high) != (want == "down") {
+			t.Fatalf("next is %s with urgency %d, want %s", next, urgency, want)
 		}
-		last = next.request
+		last = next
 		if want == "a" {
 			break
 		}
-		turns.begin(last, urgencyDown)
+		turns.Begin(last, high)
 	}
-	turns.begin(at("late"), urgencyNone)
-	turns.begin(at("a"), urgencyNone) // it has to wait once more
-	if next, _ := turns.end(at("late")); next.request.Name != "a" {
-		t.Errorf("next is %+v, want a", next)
+	turns.Begin(at("late"), low)
+	turns.Begin(at("a"), low) // it has to wait once more
+	if next, _, _ := turns.End(at("late")); next.Name != "a" {
+		t.Errorf("next is %s, want a", next)
 	}
 }
 
 // TestTurnsOfAtLeastOne: a namespace has at least one worker, whatever it is given.
 func TestTurnsOfAtLeastOne(t *testing.T) {
 	for most, want := range map[int]int{-1: 1, 0: 1, 1: 1, 2: 2} {
-		turns, begun := newRota(most), 0
+		turns, begun := NewRota(most), 0
 		for i := range 5 {
-			if turns.begin(requestOf("shop", strconv.Itoa(i)), urgencyNone) {
+			if turns.Begin(requestOf("shop", strconv.Itoa(i)), low) {
 				begun++
 			}
 		}
@@ -124,39 +128,17 @@ func TestTurnsOfAtLeastOne(t *testing.T) {
 // TestTurnsAreInOrder: one whose ordinal is down is before each one whose is not, one that has begun
 // before one that has not, and else who came first (S4).
 func TestTurnsAreInOrder(t *testing.T) {
-	turns := newRota(1)
+	turns := NewRota(1)
 	first, then := requestOf("shop", "first"), requestOf("shop", "then")
 	turns.arrived[first], turns.arrived[then] = 1, 2
 	order := []parked{
-		{first, urgencyDown}, {then, urgencyDown}, {first, urgencyBegun}, {then, urgencyBegun}, {first, urgencyNone}, {then, urgencyNone},
+		{first, high}, {then, high}, {first, middle}, {then, middle}, {first, low}, {then, low},
 	}
 	for i, a := range order {
 		for k, b := range order {
 			if got := turns.order(a, b); got < 0 != (i < k) || got > 0 != (i > k) {
 				t.Errorf("%+v and %+v: %d", a, b, got)
 			}
-		}
-	}
-}
-
-// TestPriority: one that waits in line, or has not said anything yet, is looked at beside those whose
-// ordinals are down; what it waits for does not make it more urgent.
-func TestPriority(t *testing.T) {
-	says := func(reason string) []metav1.Condition {
-		return []metav1.Condition{{Type: api.ConditionProgressing, Reason: reason}}
-	}
-	for name, tc := range map[string]struct {
-		status api.MigrationStatus
-		want   int
-	}{
-		"new":             {api.MigrationStatus{}, urgencyDown},
-		"in line":         {api.MigrationStatus{Conditions: says(api.ReasonQueued)}, urgencyDown},
-		"refused":         {api.MigrationStatus{Conditions: says(api.ReasonSourceNotHealthy)}, urgencyNone},
-		"begun":           {api.MigrationStatus{Baseline: &api.Baseline{}, Conditions: says(api.ReasonMoving)}, urgencyBegun},
-		"an ordinal down": {api.MigrationStatus{Baseline: &api.Baseline{}, Handoff: &api.Handoff{}}, urgencyDown},
-	} {
-		if got := priority(&api.Migration{Status: tc.status}); got != tc.want {
-			t.Errorf("%s: %d, want %d", name, got, tc.want)
 		}
 	}
 }

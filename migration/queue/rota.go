@@ -1,4 +1,4 @@
-package migration
+package queue
 
 import (
 	"cmp"
@@ -7,10 +7,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// rota bounds how many Migrations of one namespace are worked on at once: one whose clusters
+// Rota bounds how many Migrations of one namespace are worked on at once: one whose clusters
 // answer slowly, or not at all, holds a worker for as long, and workers are there for all
 // namespaces. It is not safe for concurrent use.
-type rota struct {
+type Rota struct {
 	// most is the bound.
 	most int
 	// busy is how many of a namespace are worked on.
@@ -29,12 +29,13 @@ type parked struct {
 	urgency int
 }
 
-func newRota(most int) *rota {
-	return &rota{most: max(1, most), busy: map[string]int{}, parked: map[string][]parked{}, arrived: map[types.NamespacedName]int{}}
+// NewRota returns one where nobody is worked on. Of a namespace at least one may be.
+func NewRota(most int) *Rota {
+	return &Rota{most: max(1, most), busy: map[string]int{}, parked: map[string][]parked{}, arrived: map[types.NamespacedName]int{}}
 }
 
-// begin says whether it is a request's turn. If not, end returns it once it is.
-func (t *rota) begin(request types.NamespacedName, urgency int) bool {
+// Begin says whether it is a request's turn. If not, End returns it once it is.
+func (t *Rota) Begin(request types.NamespacedName, urgency int) bool {
 	t.unpark(request)
 	if t.busy[request.Namespace] < t.most {
 		t.busy[request.Namespace]++
@@ -49,27 +50,27 @@ func (t *rota) begin(request types.NamespacedName, urgency int) bool {
 	return false
 }
 
-// end is for a request whose turn is over; next is the one to come for: of the most urgent ones the
+// End is for a request whose turn is over; next is the one to come for, with its urgency: of the most urgent ones the
 // one that has waited longest.
-func (t *rota) end(request types.NamespacedName) (next parked, found bool) {
+func (t *Rota) End(request types.NamespacedName) (next types.NamespacedName, urgency int, found bool) {
 	namespace := request.Namespace
 	if t.busy[namespace]--; t.busy[namespace] <= 0 {
 		delete(t.busy, namespace)
 	}
 	waiting := t.parked[namespace]
 	if len(waiting) == 0 {
-		return parked{}, false
+		return types.NamespacedName{}, 0, false
 	}
-	next = slices.MinFunc(waiting, t.order)
-	t.unpark(next.request)
-	return next, true
+	first := slices.MinFunc(waiting, t.order)
+	t.unpark(first.request)
+	return first.request, first.urgency, true
 }
 
-func (t *rota) order(a, b parked) int {
+func (t *Rota) order(a, b parked) int {
 	return cmp.Or(b.urgency-a.urgency, t.arrived[a.request]-t.arrived[b.request])
 }
 
-func (t *rota) unpark(request types.NamespacedName) {
+func (t *Rota) unpark(request types.NamespacedName) {
 	waiting := slices.DeleteFunc(t.parked[request.Namespace], func(p parked) bool { return p.request == request })
 	if len(waiting) == 0 {
 		delete(t.parked, request.Namespace)

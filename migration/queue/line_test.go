@@ -1,4 +1,4 @@
-package migration
+package queue
 
 import (
 	"fmt"
@@ -13,24 +13,24 @@ import (
 )
 
 // inLine is a Migration of one destination, created at a second.
-func inLine(name, destination string, second int) ticket {
-	return ticket{who: requestOf("shop", name), uid: types.UID(name), created: time.Unix(int64(second), 0), destination: destination}
+func inLine(name, destination string, second int) Ticket {
+	return Ticket{who: requestOf("shop", name), uid: types.UID(name), created: time.Unix(int64(second), 0), destination: destination}
 }
 
 // queue is a line and what is known of it beside it.
 type queue struct {
 	*rapid.T
-	line *line
+	line *Line
 	// all are the Migrations, asked those that wait, placed those that were let in, begun those that
 	// have begun, and called those that were called since they last looked.
-	all                          []ticket
+	all                          []Ticket
 	asked, placed, begun, called map[types.NamespacedName]bool
 	// now passes, and let is when those that were placed were let in.
 	now time.Time
 	let map[types.NamespacedName]time.Time
 }
 
-func (q *queue) note(called calls) {
+func (q *queue) note(called []types.NamespacedName) {
 	for _, who := range called {
 		if !q.asked[who] || q.called[who] {
 			q.Fatalf("%s is called, and waits: %t, and was called: %t", who, q.asked[who], q.called[who])
@@ -53,7 +53,7 @@ func (q *queue) at(destination string, in ...map[types.NamespacedName]bool) (n i
 }
 
 // before counts who waits longer for the same destination.
-func (q *queue) before(t ticket) (n int) {
+func (q *queue) before(t Ticket) (n int) {
 	for _, each := range q.all {
 		if each.destination == t.destination && q.asked[each.who] && earlier(each, t) {
 			n++
@@ -62,13 +62,13 @@ func (q *queue) before(t ticket) (n int) {
 	return n
 }
 
-func earlier(a, b ticket) bool {
+func earlier(a, b Ticket) bool {
 	return a.created.Before(b.created) || a.created.Equal(b.created) && (a.who.Namespace < b.who.Namespace || a.who.Namespace == b.who.Namespace && a.who.Name < b.who.Name)
 }
 
 // admits says whether a place is free for one that waits: those before it, as far as their namespaces have
 // not their share, leave one, and so does its own namespace.
-func (q *queue) admits(t ticket) bool {
+func (q *queue) admits(t Ticket) bool {
 	if q.line.most == 0 {
 		return true
 	}
@@ -84,13 +84,13 @@ func (q *queue) admits(t ticket) bool {
 			startingOf[each.who.Namespace]++
 		}
 	}
-	waiting := []ticket{t}
+	waiting := []Ticket{t}
 	for _, each := range q.all {
 		if each.destination == t.destination && q.asked[each.who] && earlier(each, t) {
 			waiting = append(waiting, each)
 		}
 	}
-	slices.SortFunc(waiting, func(a, b ticket) int { return map[bool]int{true: -1, false: 1}[earlier(a, b)] })
+	slices.SortFunc(waiting, func(a, b Ticket) int { return map[bool]int{true: -1, false: 1}[earlier(a, b)] })
 	for _, each := range waiting {
 		in := each.who.Namespace
 		has := active < q.line.most && of[in] < q.line.share && starting < 4 && startingOf[in] < max(1, 4*q.line.share/q.line.most)
@@ -107,11 +107,11 @@ func (q *queue) admits(t ticket) bool {
 }
 
 // ask is a look of one that has not begun.
-func (q *queue) ask(t ticket, stays bool) {
+func (q *queue) ask(t Ticket, stays bool) {
 	had, active, ahead := q.placed[t.who] || q.begun[t.who], q.at(t.destination, q.placed, q.begun), q.before(t)
 	delete(q.called, t.who)
 	admitted := !had && q.admits(t)
-	stands, called := q.line.ask(t, stays, q.now)
+	stands, called := q.line.Ask(t, stays, q.now)
 	switch {
 	case had:
 	case admitted:
@@ -130,23 +130,23 @@ func (q *queue) ask(t ticket, stays bool) {
 	q.note(called)
 }
 
-func (q *queue) begin(t ticket) {
+func (q *queue) begin(t Ticket) {
 	delete(q.asked, t.who)
 	delete(q.placed, t.who)
 	delete(q.called, t.who)
 	q.begun[t.who] = true
-	q.note(q.line.begun(t, q.now))
+	q.note(q.line.Begun(t, q.now))
 }
 
-func (q *queue) leave(t ticket) {
+func (q *queue) leave(t Ticket) {
 	for _, set := range []map[types.NamespacedName]bool{q.asked, q.placed, q.begun, q.called} {
 		delete(set, t.who)
 	}
-	q.note(q.line.leave(t.who, q.now))
+	q.note(q.line.Leave(t.who, q.now))
 }
 
 // pass lets time go by, after which each lane is asked once by somebody who waits there: one of them does so
-// within linePause or a little more.
+// within Pause or a little more.
 func (q *queue) pass(d time.Duration) {
 	q.now = q.now.Add(d)
 	seen := map[string]bool{}
@@ -182,7 +182,7 @@ func TestLine(t *testing.T) {
 		set := func() map[types.NamespacedName]bool { return map[types.NamespacedName]bool{} }
 		most := rapid.IntRange(0, 8).Draw(t, "most")
 		share := rapid.IntRange(1, max(1, most)).Draw(t, "share")
-		q := &queue{T: t, line: newLine(most, share), asked: set(), placed: set(), begun: set(), called: set(), now: time.Unix(0, 0), let: map[types.NamespacedName]time.Time{}}
+		q := &queue{T: t, line: NewLine(most, share), asked: set(), placed: set(), begun: set(), called: set(), now: time.Unix(0, 0), let: map[types.NamespacedName]time.Time{}}
 		for i := range rapid.IntRange(1, 12).Draw(t, "Migrations") {
 			one := inLine(strconv.Itoa(i), rapid.SampledFrom([]string{"west", "local"}).Draw(t, "destination"), rapid.IntRange(0, 3).Draw(t, "created"))
 			one.who.Namespace = rapid.SampledFrom([]string{"bank", "shop"}).Draw(t, "namespace")
@@ -230,35 +230,35 @@ func TestLine(t *testing.T) {
 // TestLineInWords: who came first is first, whoever looks first; one that has begun is not held back, and
 // the others see that it is there.
 func TestLineInWords(t *testing.T) {
-	l, now := newLine(2, 2), time.Unix(100, 0)
+	l, now := NewLine(2, 2), time.Unix(100, 0)
 	a, b, c, d := inLine("a", "west", 1), inLine("b", "west", 2), inLine("c", "west", 3), inLine("d", "west", 3)
-	for _, begun := range []ticket{a, b} {
-		if stands, called := l.ask(begun, true, now); stands.nth != 0 || called != nil {
+	for _, begun := range []Ticket{a, b} {
+		if stands, called := l.Ask(begun, true, now); stands.nth != 0 || called != nil {
 			t.Fatalf("%s stands at %+v and calls %v", begun.who, stands, called)
 		}
 	}
-	if stands, _ := l.ask(d, true, now); stands != (spot{nth: 1, waiting: 1, active: 2, most: 2}) {
+	if stands, _ := l.Ask(d, true, now); stands != (Spot{nth: 1, waiting: 1, active: 2, most: 2}) {
 		t.Errorf("d stands at %+v", stands)
 	}
-	if stands, _ := l.ask(c, true, now); stands != (spot{nth: 1, waiting: 2, active: 2, most: 2}) {
+	if stands, _ := l.Ask(c, true, now); stands != (Spot{nth: 1, waiting: 2, active: 2, most: 2}) {
 		t.Errorf("c stands at %+v", stands)
 	}
-	if called := l.begun(inLine("e", "west", 9), now); called != nil {
+	if called := l.Begun(inLine("e", "west", 9), now); called != nil {
 		t.Errorf("one that had begun calls %v", called)
 	}
-	if stands, _ := l.ask(d, true, now); stands != (spot{nth: 2, waiting: 2, active: 3, most: 2}) {
+	if stands, _ := l.Ask(d, true, now); stands != (Spot{nth: 2, waiting: 2, active: 3, most: 2}) {
 		t.Errorf("d stands at %+v", stands)
 	}
-	if called := l.leave(a.who, now); called != nil {
+	if called := l.Leave(a.who, now); called != nil {
 		t.Errorf("with two left, %v are called", called)
 	}
-	if diff := cmp.Diff(calls{c.who}, l.leave(b.who, now)); diff != "" {
+	if diff := cmp.Diff([]types.NamespacedName{c.who}, l.Leave(b.who, now)); diff != "" {
 		t.Errorf("called (-want +got):\n%s", diff)
 	}
-	if called := l.leave(b.who, now); called != nil {
+	if called := l.Leave(b.who, now); called != nil {
 		t.Errorf("leaving twice calls %v", called)
 	}
-	if diff := cmp.Diff(calls{d.who}, l.leave(c.who, now)); diff != "" {
+	if diff := cmp.Diff([]types.NamespacedName{d.who}, l.Leave(c.who, now)); diff != "" {
 		t.Errorf("called when who was called goes (-want +got):\n%s", diff)
 	}
 }
@@ -266,13 +266,13 @@ func TestLineInWords(t *testing.T) {
 // TestLineStarts: of those that may be active a few start at once, of one namespace half as many where it
 // may have half of the places; one that has begun, is gone or takes long makes room, and who waits says why.
 func TestLineStarts(t *testing.T) {
-	l, now := newLine(40, 20), time.Unix(100, 0)
-	var all []ticket
+	l, now := NewLine(40, 20), time.Unix(100, 0)
+	var all []Ticket
 	for i := range 20 {
 		one := inLine(strconv.Itoa(i), "west", i)
 		one.who.Namespace = []string{"bank", "shop"}[i/10]
 		all = append(all, one)
-		l.ask(one, true, now)
+		l.Ask(one, true, now)
 	}
 	starting := func() (in []string) {
 		for _, each := range all {
@@ -285,28 +285,28 @@ func TestLineStarts(t *testing.T) {
 	if diff := cmp.Diff([]string{"0", "1", "2", "3", "10", "11", "12", "13"}, starting()); diff != "" {
 		t.Fatalf("let in (-want +got):\n%s", diff)
 	}
-	stands, _ := l.ask(all[4], true, now)
-	if want := "first of 12 in line for cluster west: 4 Migrations of namespace bank to it are starting, at most 4 at once"; stands.hold("west").Message != want {
-		t.Errorf("got %q, want %q", stands.hold("west").Message, want)
+	stands, _ := l.Ask(all[4], true, now)
+	if want := "first of 12 in line for cluster west: 4 Migrations of namespace bank to it are starting, at most 4 at once"; stands.Hold("west").Message != want {
+		t.Errorf("got %q, want %q", stands.Hold("west").Message, want)
 	}
-	if called := l.begun(all[0], now); !slices.Equal(called, calls{all[4].who}) {
+	if called := l.Begun(all[0], now); !slices.Equal(called, []types.NamespacedName{all[4].who}) {
 		t.Errorf("when one has begun, %v are called", called)
 	}
-	if called := l.begun(all[0], now); called != nil {
+	if called := l.Begun(all[0], now); called != nil {
 		t.Errorf("when it goes on, %v are called", called)
 	}
-	l.ask(all[4], true, now)
-	l.leave(all[1].who, now)
-	stands, _ = l.ask(all[14], true, now)
-	if want := "sixth of 11 in line for cluster west: 4 Migrations of namespace shop to it are starting, at most 4 at once"; stands.hold("west").Message != want {
-		t.Errorf("got %q, want %q", stands.hold("west").Message, want)
+	l.Ask(all[4], true, now)
+	l.Leave(all[1].who, now)
+	stands, _ = l.Ask(all[14], true, now)
+	if want := "sixth of 11 in line for cluster west: 4 Migrations of namespace shop to it are starting, at most 4 at once"; stands.Hold("west").Message != want {
+		t.Errorf("got %q, want %q", stands.Hold("west").Message, want)
 	}
-	if called := l.leave(all[10].who, now); !slices.Equal(called, calls{all[14].who}) {
+	if called := l.Leave(all[10].who, now); !slices.Equal(called, []types.NamespacedName{all[14].who}) {
 		t.Errorf("when one is gone, %v are called", called)
 	}
 	now = now.Add(startingAtMost)
-	stands, called := l.ask(all[19], true, now)
-	if stands != (spot{nth: 11, waiting: 11, active: 8, most: 8, starting: true}) {
+	stands, called := l.Ask(all[19], true, now)
+	if stands != (Spot{nth: 11, waiting: 11, active: 8, most: 8, starting: true}) {
 		t.Errorf("after %s it stands at %+v", startingAtMost, stands)
 	}
 	var names []string
@@ -320,39 +320,39 @@ func TestLineStarts(t *testing.T) {
 
 // TestLineAnew: who leads elsewhere, or was made anew under its name, has a place there only.
 func TestLineAnew(t *testing.T) {
-	l, now := newLine(1, 1), time.Unix(100, 0)
+	l, now := NewLine(1, 1), time.Unix(100, 0)
 	first, waits := inLine("a", "west", 1), inLine("b", "west", 2)
-	l.ask(first, true, now)
-	l.ask(waits, true, now)
+	l.Ask(first, true, now)
+	l.Ask(waits, true, now)
 	moved := first
 	moved.destination = "north"
-	if _, called := l.ask(moved, true, now); !slices.Equal(called, calls{waits.who}) {
+	if _, called := l.Ask(moved, true, now); !slices.Equal(called, []types.NamespacedName{waits.who}) {
 		t.Errorf("when a leads elsewhere, %v are called", called)
 	}
-	l.ask(waits, true, now)
+	l.Ask(waits, true, now)
 	anew := waits
 	anew.uid, anew.created = "another", time.Unix(9, 0)
-	l.ask(inLine("c", "west", 3), true, now)
-	if stands, called := l.ask(anew, true, now); stands.nth != 2 || !slices.Equal(called, calls{requestOf("shop", "c")}) {
+	l.Ask(inLine("c", "west", 3), true, now)
+	if stands, called := l.Ask(anew, true, now); stands.nth != 2 || !slices.Equal(called, []types.NamespacedName{requestOf("shop", "c")}) {
 		t.Errorf("made anew it stands at %+v, and %v are called", stands, called)
 	}
 	changed := anew
 	changed.generation++
-	if _, _, found := l.known(changed); found {
+	if _, _, found := l.Known(changed); found {
 		t.Error("a Migration that was changed is known")
 	}
-	if _, _, found := l.known(waits); found {
+	if _, _, found := l.Known(waits); found {
 		t.Error("a Migration that is gone is known")
 	}
-	if destination, active, found := l.known(anew); destination != "west" || active || !found {
+	if destination, active, found := l.Known(anew); destination != "west" || active || !found {
 		t.Errorf("it leads to %q: %t, %t", destination, active, found)
 	}
-	l.ask(changed, true, now)
-	if _, active, found := l.known(changed); active || !found {
+	l.Ask(changed, true, now)
+	if _, active, found := l.Known(changed); active || !found {
 		t.Errorf("changed, it is not known: %t", found)
 	}
-	l.begun(changed, now)
-	if _, active, _ := l.known(changed); !active {
+	l.Begun(changed, now)
+	if _, active, _ := l.Known(changed); !active {
 		t.Error("begun, it is not active")
 	}
 }
@@ -360,49 +360,49 @@ func TestLineAnew(t *testing.T) {
 // TestLineCallsAgain: who was called, and came too late because one that had begun was there first, is called
 // again; so is who waits where one that has begun leads no more.
 func TestLineCallsAgain(t *testing.T) {
-	l, now := newLine(1, 1), time.Unix(100, 0)
+	l, now := NewLine(1, 1), time.Unix(100, 0)
 	first, waits, goesOn := inLine("a", "west", 1), inLine("b", "west", 2), inLine("c", "west", 3)
-	l.ask(first, true, now)
-	l.ask(waits, true, now)
-	if called := l.leave(first.who, now); !slices.Equal(called, calls{waits.who}) {
+	l.Ask(first, true, now)
+	l.Ask(waits, true, now)
+	if called := l.Leave(first.who, now); !slices.Equal(called, []types.NamespacedName{waits.who}) {
 		t.Fatalf("%v are called", called)
 	}
-	if called := l.begun(goesOn, now); called != nil {
+	if called := l.Begun(goesOn, now); called != nil {
 		t.Errorf("with no place left, %v are called", called)
 	}
-	if stands, _ := l.ask(waits, true, now); stands.nth != 1 {
+	if stands, _ := l.Ask(waits, true, now); stands.nth != 1 {
 		t.Errorf("it came too late, and stands at %+v", stands)
 	}
 	goesOn.destination = "north"
-	if called := l.begun(goesOn, now); !slices.Equal(called, calls{waits.who}) {
+	if called := l.Begun(goesOn, now); !slices.Equal(called, []types.NamespacedName{waits.who}) {
 		t.Errorf("%v are called", called)
 	}
 }
 
 // TestLineTells: who waits says where it stands every now and then, and not more often.
 func TestLineTells(t *testing.T) {
-	l, now := newLine(1, 1), time.Unix(100, 0)
-	l.ask(inLine("a", "west", 1), true, now)
+	l, now := NewLine(1, 1), time.Unix(100, 0)
+	l.Ask(inLine("a", "west", 1), true, now)
 	b := inLine("b", "west", 2)
-	l.ask(b, true, now)
+	l.Ask(b, true, now)
 	for _, step := range []struct {
 		after time.Duration
 		want  time.Duration
-	}{{0, 0}, {0, linePause}, {linePause - time.Second, time.Second}, {time.Second, 0}, {time.Second, linePause - time.Second}} {
+	}{{0, 0}, {0, Pause}, {Pause - time.Second, time.Second}, {time.Second, 0}, {time.Second, Pause - time.Second}} {
 		now = now.Add(step.after)
-		if left := l.tell(b.who, now); left != step.want {
+		if left := l.Tell(b.who, now); left != step.want {
 			t.Errorf("after %s: %s, want %s", step.after, left, step.want)
 		}
 	}
-	if left := l.tell(requestOf("shop", "nobody"), now); left != 0 {
+	if left := l.Tell(requestOf("shop", "nobody"), now); left != 0 {
 		t.Errorf("who is not in line waits for %s", left)
 	}
 	for i := range 98 {
-		l.ask(inLine(fmt.Sprintf("c%d", i), "west", 3+i), true, now)
+		l.Ask(inLine(fmt.Sprintf("c%d", i), "west", 3+i), true, now)
 	}
 	now = now.Add(time.Hour)
-	l.tell(b.who, now)
-	if left := l.tell(b.who, now.Add(time.Second)); left != 99*linePace-time.Second {
+	l.Tell(b.who, now)
+	if left := l.Tell(b.who, now.Add(time.Second)); left != 99*pace-time.Second {
 		t.Errorf("one of 99 waits for %s", left)
 	}
 }
@@ -421,33 +421,33 @@ func TestNth(t *testing.T) {
 // TestShare: a namespace that has its share leaves the places that are left to the others, and those of it
 // that wait are told why.
 func TestShare(t *testing.T) {
-	l, now := newLine(3, 2), time.Unix(100, 0)
-	at := func(namespace, name string, second int) ticket {
+	l, now := NewLine(3, 2), time.Unix(100, 0)
+	at := func(namespace, name string, second int) Ticket {
 		t := inLine(name, "west", second)
 		t.who.Namespace = namespace
 		return t
 	}
-	for _, first := range []ticket{at("bank", "a", 1), at("bank", "b", 2)} {
-		if stands, _ := l.ask(first, true, now); stands.nth != 0 {
+	for _, first := range []Ticket{at("bank", "a", 1), at("bank", "b", 2)} {
+		if stands, _ := l.Ask(first, true, now); stands.nth != 0 {
 			t.Fatalf("%s stands at %+v", first.who, stands)
 		}
 	}
 	third, other := at("bank", "c", 3), at("shop", "d", 4)
-	stands, _ := l.ask(third, true, now)
-	if want := "first of 1 in line for cluster west: 2 Migrations of namespace bank to it are active, at most 2 at once"; stands.hold("west").Message != want {
-		t.Errorf("got %q, want %q", stands.hold("west").Message, want)
+	stands, _ := l.Ask(third, true, now)
+	if want := "first of 1 in line for cluster west: 2 Migrations of namespace bank to it are active, at most 2 at once"; stands.Hold("west").Message != want {
+		t.Errorf("got %q, want %q", stands.Hold("west").Message, want)
 	}
-	if stands, _ := l.ask(other, true, now); stands.nth != 0 {
+	if stands, _ := l.Ask(other, true, now); stands.nth != 0 {
 		t.Errorf("another namespace stands at %+v", stands)
 	}
-	stands, _ = l.ask(third, true, now)
-	if want := "first of 1 in line for cluster west: 3 Migrations to it are active, at most 3 at once"; stands.hold("west").Message != want {
-		t.Errorf("got %q, want %q", stands.hold("west").Message, want)
+	stands, _ = l.Ask(third, true, now)
+	if want := "first of 1 in line for cluster west: 3 Migrations to it are active, at most 3 at once"; stands.Hold("west").Message != want {
+		t.Errorf("got %q, want %q", stands.Hold("west").Message, want)
 	}
-	if called := l.leave(other.who, now); called != nil {
+	if called := l.Leave(other.who, now); called != nil {
 		t.Errorf("with a share taken, %v are called", called)
 	}
-	if called := l.leave(requestOf("bank", "a"), now); !slices.Equal(called, calls{third.who}) {
+	if called := l.Leave(requestOf("bank", "a"), now); !slices.Equal(called, []types.NamespacedName{third.who}) {
 		t.Errorf("%v are called", called)
 	}
 }
