@@ -69,7 +69,7 @@ func (e *Engine) report(ctx context.Context, m *api.Migration, step pass.Step, o
 		applyRecord(m, *record)
 	}
 	render(m, step.Snapshot, step.Decision)
-	renderAhead(m, e.refused, step.Decision)
+	renderAhead(m, e.held, step.Decision)
 	e.fewest.note(m.Status.Handoff, step.Snapshot)
 	m.Status.Handoff = e.fewest.in(m.Status.Handoff)
 	renderHistory(m, seen, step.Snapshot.Now, outcome.Finished)
@@ -213,22 +213,32 @@ func watched(object client.Object) bool {
 	}
 }
 
-// heldCopy is why what is next of the copies of an ordinal whose turn is to come is not done.
+// heldCopy is what holds the copies of an ordinal whose turn is to come.
 type heldCopy struct {
 	hold plan.Hold
+	// found is where.
+	found foundIn
 	// again is when it is tried again.
 	again time.Time
-	// found is true of what was found to keep a copy from going on, where no write was refused: one that lands does not end it.
-	found bool
 }
+
+// foundIn is where it was found what holds a copy.
+type foundIn int
+
+const (
+	// inAnswer: a write was refused. One that lands ends it.
+	inAnswer foundIn = iota
+	// inSnapshot: it was seen. It ends when it is not seen any more.
+	inSnapshot
+)
 
 // early goes on with the copies of ordinals whose turn is to come, where the migration itself waits. It writes at most
 // once.
 func (e *Engine) early(ctx context.Context, m *api.Migration, outcome *Outcome) error {
 	ordinals := planner.EarlyOrdinals(outcome.Snapshot)
-	maps.DeleteFunc(e.refused, func(k int32, _ heldCopy) bool { return !slices.Contains(ordinals, k) })
-	if e.refused == nil && outcome.Snapshot.Source.Reach == plan.Seen && len(ordinals) == 0 {
-		e.refused = map[int32]heldCopy{}
+	maps.DeleteFunc(e.held, func(k int32, _ heldCopy) bool { return !slices.Contains(ordinals, k) })
+	if e.held == nil && outcome.Snapshot.Source.Reach == plan.Seen && len(ordinals) == 0 {
+		e.held = map[int32]heldCopy{}
 	}
 	if len(ordinals) == 0 {
 		return nil
@@ -238,7 +248,7 @@ func (e *Engine) early(ctx context.Context, m *api.Migration, outcome *Outcome) 
 		return nil
 	}
 	for _, ordinal := range ordinals {
-		if e.clock.Now().Before(e.refused[ordinal].again) {
+		if e.clock.Now().Before(e.held[ordinal].again) {
 			continue
 		}
 		wrote, err := e.earlyOf(ctx, m, ordinal)
@@ -268,9 +278,9 @@ func (e *Engine) earlyOf(ctx context.Context, m *api.Migration, ordinal int32) (
 	switch step.Do {
 	case pass.Write:
 		step, wrote = e.write(ctx, m, step)
-		e.answeredEarly(ordinal, step.Decision.Hold, wrote && !e.refused[ordinal].found)
+		e.holdEarly(ordinal, step.Decision.Hold, inAnswer, wrote)
 	case pass.Report:
-		e.foundEarly(ordinal, step.Decision.Hold)
+		e.holdEarly(ordinal, step.Decision.Hold, inSnapshot, true)
 	case pass.SaveRecord:
 		before := m.DeepCopy()
 		applyRecord(m, *step.Decision.Record)
@@ -285,25 +295,16 @@ func (e *Engine) earlyOf(ctx context.Context, m *api.Migration, ordinal int32) (
 	return wrote, nil
 }
 
-// foundEarly keeps what keeps the copies of an ordinal from going on; nil: nothing does.
-func (e *Engine) foundEarly(ordinal int32, hold *plan.Hold) {
-	e.answeredEarly(ordinal, hold, true)
-	if hold != nil {
-		held := e.refused[ordinal]
-		held.found = true
-		e.refused[ordinal] = held
-	}
-}
-
-// answeredEarly keeps why a write for the copies of an ordinal was refused, until one has landed or none is due any more.
-func (e *Engine) answeredEarly(ordinal int32, hold *plan.Hold, landed bool) {
-	if e.refused == nil {
-		e.refused = map[int32]heldCopy{}
+// holdEarly keeps what holds the copies of an ordinal, and where that was found. Where nothing is found any more it ends; but what
+// was seen does not end with a write that lands.
+func (e *Engine) holdEarly(ordinal int32, hold *plan.Hold, found foundIn, ends bool) {
+	if e.held == nil {
+		e.held = map[int32]heldCopy{}
 	}
 	switch {
 	case hold != nil:
-		e.refused[ordinal] = heldCopy{hold: *hold, again: e.clock.Now().Add(pass.RequeueRefused)}
-	case landed:
-		delete(e.refused, ordinal)
+		e.held[ordinal] = heldCopy{hold: *hold, found: found, again: e.clock.Now().Add(pass.RequeueRefused)}
+	case ends && (found == inSnapshot || e.held[ordinal].found == inAnswer):
+		delete(e.held, ordinal)
 	}
 }

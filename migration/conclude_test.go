@@ -295,44 +295,83 @@ func TestAheadHeld(t *testing.T) {
 		return outcome
 	}
 	stalls := plan.Decision{Hold: &plan.Hold{Reason: api.ReasonPaused}}
-	e.answeredEarly(1, hold, false)
-	e.answeredEarly(0, hold, false)
-	e.answeredEarly(2, nil, true)
+	e.holdEarly(1, hold, inAnswer, false)
+	e.holdEarly(0, hold, inAnswer, false)
+	e.holdEarly(2, nil, inAnswer, true)
 	const want = "True|WriteRefused|ordinal 0, and 1 more, to be copied before its turn: cluster west refused to create claim a: exceeded quota: few. " +
 		"It is tried again every 5s, and nothing that is under way waits for it; at its turn the move stalls with that. To mend it: kubectl describe quota -n shop"
 	if outcome := report(e, stalls); said(m, api.ConditionAheadHeld) != want || outcome.AheadHeld != api.ReasonWriteRefused {
 		t.Errorf("got %q, news: %q", said(m, api.ConditionAheadHeld), outcome.AheadHeld)
 	}
-	if again := e.refused[1].again; !again.After(e.clock.Now()) {
+	if again := e.held[1].again; !again.After(e.clock.Now()) {
 		t.Error("it is tried again at once")
 	}
 	if outcome := report(e, plan.Decision{Hold: &plan.Hold{Reason: api.ReasonOutsideWindow}}); outcome.AheadHeld != "" {
 		t.Error("it is news twice")
 	}
-	e.answeredEarly(0, nil, false) // a conflict says nothing of it
-	e.answeredEarly(1, nil, true)
+	e.holdEarly(0, nil, inAnswer, false) // a conflict says nothing of it
+	e.holdEarly(1, nil, inAnswer, true)
 	if report(e, stalls); !strings.Contains(said(m, api.ConditionAheadHeld), "ordinal 0, to be copied") {
 		t.Errorf("one is let pass: %q", said(m, api.ConditionAheadHeld))
 	}
 	if report(begins(), stalls); said(m, api.ConditionAheadHeld) == "" {
 		t.Error("a new process takes it back, and has not tried")
 	}
-	e.answeredEarly(0, nil, true)
+	e.holdEarly(0, nil, inAnswer, true)
 	if report(e, stalls); said(m, api.ConditionAheadHeld) != "" {
 		t.Errorf("all are let pass: %q", said(m, api.ConditionAheadHeld))
 	}
-	e.foundEarly(0, hold)
-	if report(e, stalls); said(m, api.ConditionAheadHeld) == "" || !e.refused[0].found {
-		t.Errorf("what was found is not told: %+v", e.refused)
+	e.holdEarly(0, hold, inSnapshot, true)
+	if report(e, stalls); said(m, api.ConditionAheadHeld) == "" {
+		t.Errorf("what was seen is not told: %+v", e.held)
 	}
-	if e.foundEarly(0, nil); len(e.refused) > 0 {
-		t.Errorf("it is not found any more: %+v", e.refused)
-	}
-	e.answeredEarly(0, hold, false)
+	e.holdEarly(0, hold, inAnswer, false)
 	report(e, stalls)
 	if report(e, plan.Decision{Done: api.ReasonMoved}); said(m, api.ConditionAheadHeld) != "" {
 		t.Errorf("at the end: %q", said(m, api.ConditionAheadHeld))
 	}
+}
+
+// TestWhatHoldsCopies: what was seen to hold the copies of an ordinal ends when it is not seen any more, and not with a write that
+// lands; a refused write ends with either.
+func TestWhatHoldsCopies(t *testing.T) {
+	refused, seen := &plan.Hold{Reason: api.ReasonWriteRefused}, &plan.Hold{Reason: api.ReasonCopying}
+	landed, noAnswer, notSeen := look{nil, inAnswer, true}, look{nil, inAnswer, false}, look{nil, inSnapshot, true}
+	for name, tc := range map[string]struct {
+		looks []look
+		want  *plan.Hold
+	}{
+		"refused":                    {[]look{{refused, inAnswer, false}}, refused},
+		"refused, no answer":         {[]look{{refused, inAnswer, false}, noAnswer}, refused},
+		"refused, landed":            {[]look{{refused, inAnswer, false}, landed}, nil},
+		"refused, nothing is due":    {[]look{{refused, inAnswer, false}, notSeen}, nil},
+		"seen":                       {[]look{{seen, inSnapshot, true}}, seen},
+		"seen, another write landed": {[]look{{seen, inSnapshot, true}, landed}, seen},
+		"seen, no answer":            {[]look{{seen, inSnapshot, true}, noAnswer}, seen},
+		"seen, not any more":         {[]look{{seen, inSnapshot, true}, landed, notSeen}, nil},
+		"seen, refused":              {[]look{{seen, inSnapshot, true}, {refused, inAnswer, false}}, refused},
+		"seen, refused, landed":      {[]look{{seen, inSnapshot, true}, {refused, inAnswer, false}, landed}, nil},
+		"refused, seen, landed":      {[]look{{refused, inAnswer, false}, {seen, inSnapshot, true}, landed}, seen},
+		"nothing":                    {[]look{landed}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := &Engine{clock: clock.RealClock{}}
+			for _, l := range tc.looks {
+				e.holdEarly(0, l.hold, l.found, l.ends)
+			}
+			held, found := e.held[0]
+			if found != (tc.want != nil) || found && held.hold != *tc.want {
+				t.Errorf("held: %t, %+v", found, held)
+			}
+		})
+	}
+}
+
+// look is what one at the copies of an ordinal has found.
+type look struct {
+	hold  *plan.Hold
+	found foundIn
+	ends  bool
 }
 
 // TestAheadHeldIsAnEvent: people who watch events are told of it, too.

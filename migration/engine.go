@@ -72,8 +72,8 @@ type Engine struct {
 	traffic Traffic
 	// earlyDue is when the copies of ordinals whose turn is to come are looked at again.
 	earlyDue time.Time
-	// refused is what was refused of these copies, by ordinal; nil: none was tried yet.
-	refused map[int32]heldCopy
+	// held is what holds these copies, by ordinal; nil: none was tried yet.
+	held map[int32]heldCopy
 	// fewest is what was seen of the handoff under way.
 	fewest fewest
 	// written are the objects whose writes the caches have not shown yet, by their names.

@@ -160,16 +160,16 @@ func mended(message, remedy string) string {
 
 // renderAhead tells which copies for later turns do not go on, and why. Whoever has tried none yet leaves what was
 // told before.
-func renderAhead(m *api.Migration, refused map[int32]heldCopy, decision plan.Decision) {
+func renderAhead(m *api.Migration, held map[int32]heldCopy, decision plan.Decision) {
 	switch {
-	case refused == nil && decision.Done == "":
+	case held == nil && decision.Done == "":
 		return
-	case len(refused) == 0 || decision.Done != "":
+	case len(held) == 0 || decision.Done != "":
 		meta.RemoveStatusCondition(&m.Status.Conditions, api.ConditionAheadHeld)
 		return
 	}
-	ordinals := slices.Sorted(maps.Keys(refused))
-	hold, others := refused[ordinals[0]].hold, ""
+	ordinals := slices.Sorted(maps.Keys(held))
+	hold, others := held[ordinals[0]].hold, ""
 	if more := len(ordinals) - 1; more > 0 {
 		others = fmt.Sprintf(", and %d more", more)
 	}
