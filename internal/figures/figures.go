@@ -17,7 +17,7 @@ import (
 )
 
 // ofEngine are the packages that a migration's writes come from.
-var ofEngine = []string{"migration", "migration/plan", "migration/checks", "migration/planner", "migration/simulate", "migration/pass", "migration/endpoint", "migration/observe", "migration/execute", "migration/preflight", "pdb", "volumes"}
+var ofEngine = []string{"migration", "migration/plan", "migration/checks", "migration/planner", "migration/simulate", "migration/pass", "migration/queue", "migration/endpoint", "migration/observe", "migration/execute", "migration/preflight", "pdb", "volumes"}
 
 // ofMethods are those of the ways to carry a volume as well.
 var ofMethods = append(slices.Clone(ofEngine), "volumes/copy", "volumes/snapshot", "volumes/methods")
@@ -29,7 +29,7 @@ var ofSlices = []string{"slices", "slices/decide", "slices/observe", "slices/exe
 var ofDecisions = slices.Concat(ofEngine, ofSlices)
 
 // ofPrograms are those of the whole way to an API server.
-var ofPrograms = append(slices.Clone(ofEngine), "internal/clusters", "internal/kubeconfig", "internal/records", "cmd/manager", "cmd/migrate/command", "cmd/migrate/move")
+var ofPrograms = append(slices.Clone(ofEngine), "internal/clusters", "internal/clusters/portforward", "internal/kubeconfig", "internal/records", "cmd/manager", "cmd/migrate/command", "cmd/migrate/move")
 
 // ofMover are those of the program that copies volumes.
 var ofMover = []string{"cmd/mover", "mover/codec", "mover/entry", "mover/wire", "mover/differ", "mover/tree", "mover/block", "mover/link", "mover/transfer"}
