@@ -46,7 +46,7 @@ func main() {
 	flag.BoolVar(&o.report, "report", false, "write the page of the verdicts that are kept, and try nothing")
 	flag.BoolVar(&o.model, "model", false, "let TestModel of package model judge what nothing else has killed")
 	flag.DurationVar(&o.budget, "budget", 0, "stop after so long, and not before faults were tried for a minute; what is tried is chosen by the commit's hash")
-	flag.Float64Var(&o.least, "least", 95, "fail when fewer percent are killed")
+	flag.Float64Var(&o.least, "least", 95, "fail when fewer percent are killed, or a sample shows that by more than chance")
 	flag.Parse()
 	if err := run(context.Background(), o); err != nil {
 		fmt.Fprintln(os.Stderr, "mutate:", err)

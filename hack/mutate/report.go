@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"path"
 	"runtime"
 	"slices"
@@ -91,10 +92,28 @@ func (r *report) wrong(least float64) error {
 			wrong = errors.Join(wrong, fmt.Errorf("equivalent.yaml: %s: it is killed by %s", m, m.By))
 		}
 	}
-	if percent := r.tally("").percent(); percent < least {
-		wrong = errors.Join(wrong, fmt.Errorf("%.1f %% are killed, and it must be %.0f %%", percent, least))
+	if t := r.tally(""); t.percent() < least && t.chance(least) < slim {
+		wrong = errors.Join(wrong, fmt.Errorf("%.1f %% are killed, and it must be %.0f %%", t.percent(), least))
 	}
 	return wrong
+}
+
+// slim is the chance below which a sample is not bad luck.
+const slim = 0.05
+
+// chance is how likely it is that no more are killed of those that were tried when as many percent of all can be; 0 when
+// all were tried, for then nothing is left to chance.
+func (t tally) chance(percent float64) float64 {
+	if t.untried == 0 {
+		return 0
+	}
+	p, tried := percent/100, t.killed+t.survived
+	term, sum := math.Pow(1-p, float64(tried)), 0.0 // of the binomial distribution
+	for k := range t.killed + 1 {
+		sum += term
+		term *= float64(tried-k) / float64(k+1) * p / (1 - p)
+	}
+	return sum
 }
 
 // intro is what the page begins with.

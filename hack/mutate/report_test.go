@@ -1,13 +1,15 @@
 package main
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
 )
 
-// TestNothingTriedIsNoSuccess: where there was no time to try a single fault, nothing is known of the tests.
-func TestNothingTriedIsNoSuccess(t *testing.T) {
+// TestWrong: where there was no time to try a single fault, nothing is known of the tests; where there was for some, they
+// are a sample, and it fails when that cannot be bad luck.
+func TestWrong(t *testing.T) {
 	with := func(fates ...fate) *report {
 		r := &report{took: time.Minute}
 		for _, f := range fates {
@@ -19,10 +21,14 @@ func TestNothingTriedIsNoSuccess(t *testing.T) {
 		report *report
 		wrong  string
 	}{
-		"no fault can be made":      {with(), ""},
-		"none was tried":            {with(untried, untried), "none of the 2 faults was tried in 1m0s"},
-		"one was tried, and killed": {with(untried, killed), ""},
-		"one was, and survived":     {with(untried, survived), "0.0 % are killed"},
+		"no fault can be made":       {with(), ""},
+		"none was tried":             {with(untried, untried), "none of the 2 faults was tried in 1m0s"},
+		"one was tried, and killed":  {with(untried, killed), ""},
+		"one was, and survived":      {with(untried, survived), ""},
+		"two were, and survived":     {with(untried, survived, survived), "0.0 % are killed"},
+		"all were, and one survived": {with(survived), "0.0 % are killed"},
+		"a sample of bad luck":       {with(append(slices.Repeat([]fate{killed}, 37), survived, survived, survived, survived, survived, survived, untried)...), ""},
+		"a sample that shows it":     {with(append(slices.Repeat([]fate{killed}, 35), append(slices.Repeat([]fate{survived}, 10), untried)...)...), "77.8 % are killed"},
 	} {
 		err := tc.report.wrong(90)
 		if (err == nil) != (tc.wrong == "") || err != nil && !strings.Contains(err.Error(), tc.wrong) {

@@ -55,7 +55,10 @@ func TestAhead(t *testing.T) {
 	}
 	pause, closed := inMode(api.ModePause), closedGate("Numbers")
 	nothing := func(*api.CopyAttempt, *volumes.Copying) {}
-	unread := func(s *plan.Snapshot) { s.Source.Set.Templates = []string{"data", "wal"} }
+	unread := func(s *plan.Snapshot) {
+		s.Source.Set.Templates = []string{"data", "wal"}
+		s.Record.Baseline.Volumes = append(s.Record.Baseline.Volumes, api.VolumeSpec{ClaimTemplate: "wal", Method: api.MethodRebind})
+	}
 	rebound := func(s *plan.Snapshot) {
 		for i := range s.Volumes {
 			if v := &s.Volumes[i]; v.Ordinal == 2 {

@@ -21,6 +21,9 @@ func TestAskedAnew(t *testing.T) {
 	accepted := func(was api.VolumeSpec, now ...api.VolumeSpec) func(*plan.Snapshot) {
 		return func(s *plan.Snapshot) { s.Record.Baseline.Volumes, s.Spec.Volumes = []api.VolumeSpec{was}, now }
 	}
+	unrecorded := func(now ...api.VolumeSpec) func(*plan.Snapshot) {
+		return func(s *plan.Snapshot) { s.Source.Set.Templates, s.Spec.Volumes = []string{"data"}, now }
+	}
 	back := func(change func(*plan.Snapshot)) func(*plan.Snapshot) {
 		return func(s *plan.Snapshot) { rollback(s); change(s) }
 	}
@@ -29,7 +32,9 @@ func TestAskedAnew(t *testing.T) {
 		change func(*plan.Snapshot)
 		says   string
 	}{
-		"nothing was recorded":            {func(s *plan.Snapshot) { s.Spec.Volumes = []api.VolumeSpec{copied} }, ""},
+		"nothing was recorded":            {unrecorded(copied), "does not say how the volumes of claim template data move"},
+		"nor is anything asked for":       {unrecorded(), "does not say how the volumes of claim template data move"},
+		"back, nothing was recorded":      {back(unrecorded(copied)), ""},
 		"as it was accepted":              {accepted(copied, copied), ""},
 		"what is the default":             {accepted(rebind), ""},
 		"the default, by its name":        {accepted(rebind, api.VolumeSpec{ClaimTemplate: "data"}), ""},

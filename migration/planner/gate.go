@@ -241,6 +241,9 @@ func (p gatePlanner) askedAnew() *plan.Hold {
 	if p.direction() == api.Back {
 		return nil
 	}
+	if hold := p.unrecorded(); hold != nil {
+		return hold
+	}
 	var changed, back []string
 	for _, was := range p.Record.Baseline.Volumes {
 		now := api.AskedOf(p.Spec.Volumes, was.ClaimTemplate)
@@ -258,6 +261,28 @@ func (p gatePlanner) askedAnew() *plan.Hold {
 		Message: "spec.volumes was changed in mid-move: " + strings.Join(changed, "; ") + "; ordinals that have moved have their data where the former way has put them",
 		Remedy: fmt.Sprintf("in spec.volumes, or by --volume and --storage-class, %s; to move otherwise take the move back first: %s, and when it is back change them and run it again",
 			strings.Join(back, ", "), p.command("rollback")),
+		Stalled: true,
+	}
+}
+
+// unrecorded holds while the record does not say how the volumes of each claim template were to move: what is asked for
+// now could be another way than that of the ordinals that have moved.
+func (p gatePlanner) unrecorded() *plan.Hold {
+	var lost []string
+	for _, template := range p.Source.Set.Templates {
+		if !slices.ContainsFunc(p.Record.Baseline.Volumes, func(v api.VolumeSpec) bool { return v.ClaimTemplate == template }) {
+			lost = append(lost, template)
+		}
+	}
+	if len(lost) == 0 {
+		return nil
+	}
+	return &plan.Hold{
+		Reason: api.ReasonVolumesChanged,
+		Message: fmt.Sprintf("status.baseline.volumes does not say how the volumes of claim template %s move: it was edited, or the resource definition is of an older version; an ordinal would move by what spec.volumes says now",
+			strings.Join(lost, ", ")),
+		Remedy: fmt.Sprintf("have the resource definitions of this version: kubectl migrate install --crds-only; then take the move back: %s, and when it is back run it again",
+			p.command("rollback")),
 		Stalled: true,
 	}
 }

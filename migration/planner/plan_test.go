@@ -48,6 +48,7 @@ func midway(changes ...func(*plan.Snapshot)) *planners {
 		Baseline: &api.Baseline{
 			Replicas: 4, Budget: 1, SourceUID: "source-set", DestinationUID: "prepared-set", SourceCluster: "cluster-east", DestinationCluster: "cluster-west",
 			DisruptionBudget: &api.DisruptionBudget{Name: "web", MaxUnavailable: pdbtest.MaxUnavailable(1).MaxUnavailable},
+			Volumes:          []api.VolumeSpec{{ClaimTemplate: "data", Method: api.MethodRebind}},
 		},
 	}
 	for _, side := range []*plan.Side{&s.Source, &s.Destination} {
