@@ -40,9 +40,19 @@ func (e *Engine) conclude(ctx context.Context, m *api.Migration, step pass.Step)
 	if step.Do == pass.SaveRecord && !e.begins(step) {
 		return Outcome{Snapshot: step.Snapshot, RequeueAfter: pass.RequeueUnobserved}, nil
 	}
+	if step.Do == pass.Write && e.kept != nil {
+		step.Do = pass.Confirm
+	}
 	if step.Do == pass.Confirm {
-		err := e.records.Save(ctx, m)
-		if step = e.save(step, m, err); err != nil {
+		before := m.DeepCopy()
+		err := e.store(ctx, m)
+		step = e.save(step, m, err)
+		if lost := notStored(err); lost != nil {
+			step, err = e.stallUnstored(ctx, before, m, lost, &outcome)
+			outcome.RequeueAfter = step.RequeueAfter
+			return outcome, err
+		}
+		if err != nil {
 			return outcome, fmt.Errorf("confirming the record of Migration %s/%s: %w", m.Namespace, m.Name, err)
 		}
 	}
@@ -77,18 +87,22 @@ func (e *Engine) report(ctx context.Context, m *api.Migration, step pass.Step, o
 		renderWarnings(m, step.Decision)
 	}
 	if record == nil {
-		if !changed(before, m) {
+		if !changed(before, m) && e.kept == nil {
 			return e.turnBack(ctx, m, step)
 		}
 		stalled := meta.IsStatusConditionTrue(before.Status.Conditions, api.ConditionStalled)
-		if left := e.state.Postpones(step, stalled, e.clock.Now()); left > 0 {
+		if left := e.state.Postpones(step, stalled, e.clock.Now()); left > 0 && e.kept == nil {
 			before.DeepCopyInto(m)
 			step.RequeueAfter = min(step.RequeueAfter, left)
 			return step, nil
 		}
 	}
-	err := e.records.Save(ctx, m)
-	if step = e.save(step, m, err); err != nil {
+	err := e.store(ctx, m)
+	step = e.save(step, m, err)
+	if lost := notStored(err); lost != nil {
+		return e.stallUnstored(ctx, before, m, lost, outcome)
+	}
+	if err != nil {
 		before.DeepCopyInto(m)
 		return step, fmt.Errorf("writing the status of Migration %s/%s: %w", m.Namespace, m.Name, err)
 	}
@@ -135,7 +149,7 @@ func (e *Engine) save(step pass.Step, m *api.Migration, err error) pass.Step {
 	answer := pass.Answer{Kind: kindOf(err)}
 	metrics.Wrote(metrics.WriteStatus, answer.Kind)
 	if err == nil {
-		answer.Version, e.saved = m.ResourceVersion, m.DeepCopy()
+		answer.Version, e.saved, e.kept = m.ResourceVersion, m.DeepCopy(), nil
 	}
 	return e.state.Answered(step, answer, e.clock.Now())
 }
@@ -184,7 +198,7 @@ func kindOf(err error) pass.Kind {
 		return pass.Changed
 	case endpoint.LacksRight(err):
 		return pass.MissingRight
-	case apierrors.IsForbidden(err), apierrors.IsInvalid(err), apierrors.IsBadRequest(err), endpoint.WebhookRefused(err):
+	case notStored(err) != nil, apierrors.IsForbidden(err), apierrors.IsInvalid(err), apierrors.IsBadRequest(err), endpoint.WebhookRefused(err):
 		return pass.Refused
 	default:
 		return pass.NoAnswer
@@ -284,8 +298,12 @@ func (e *Engine) earlyOf(ctx context.Context, m *api.Migration, ordinal int32) (
 	case pass.SaveRecord:
 		before := m.DeepCopy()
 		applyRecord(m, *step.Decision.Record)
-		err = e.records.Save(ctx, m)
-		if e.save(step, m, err); err != nil {
+		err = e.store(ctx, m)
+		e.save(step, m, err)
+		if lost := notStored(err); lost != nil {
+			return false, e.holdUnstoredEarly(ctx, before, m, lost, ordinal)
+		}
+		if err != nil {
 			before.DeepCopyInto(m)
 			return false, fmt.Errorf("writing the status of Migration %s/%s: %w", m.Namespace, m.Name, err)
 		}

@@ -144,6 +144,8 @@ func (k *kept) Save(_ context.Context, m *api.Migration) error {
 	return nil
 }
 
+func (k *kept) Stores(context.Context, *api.Migration) error { return nil }
+
 func (k *kept) TurnBack(context.Context, *api.Migration) error { return nil }
 
 // TestWarningsStay: what was found when a migration was accepted is told for as long as it lasts, and
@@ -193,6 +195,8 @@ func (r *turned) Save(_ context.Context, m *api.Migration) error {
 	m.ResourceVersion = "1"
 	return nil
 }
+
+func (r *turned) Stores(context.Context, *api.Migration) error { return nil }
 
 func (r *turned) TurnBack(_ context.Context, m *api.Migration) error {
 	r.turns++

@@ -34,8 +34,11 @@ import (
 // Records keeps what cannot be observed again.
 type Records interface {
 	// Save writes the status, and only over the resourceVersion that it was read
-	// with; it leaves the new one in m.
+	// with; it leaves the new one in m. Where not all of it was stored, the error is a
+	// records.NotStoredError.
 	Save(ctx context.Context, m *api.Migration) error
+	// Stores is a Save that writes nothing: nil: all of it would be stored.
+	Stores(ctx context.Context, m *api.Migration) error
 	// TurnBack writes the mode Rollback, and only over the resourceVersion that m was read with; it
 	// leaves the new one in m.
 	TurnBack(ctx context.Context, m *api.Migration) error
@@ -63,6 +66,10 @@ type Engine struct {
 	state pass.State
 	// saved is the migration as it was last written; a cache may still show an older one.
 	saved *api.Migration
+	// unstored is true once not all of a status was stored: each is tried from then on before it is written.
+	unstored bool
+	// kept is what the status was before one of which not all was stored, until it is so again; nil: it is.
+	kept *api.Migration
 	// askers make who asks a health gate, and gates ask what is to be known.
 	askers askers
 	gates  *inquiries
@@ -184,6 +191,7 @@ type Outcome struct {
 // changes the status of m. An error means that the record could not be written.
 func (e *Engine) Pass(ctx context.Context, m *api.Migration) (Outcome, error) {
 	e.newest(m)
+	e.recall(m)
 	step := e.state.Begin(e.clock.Now(), observe.RecordOf(m), func(object string) string { return e.observed(ctx, object) })
 	if step.Do == pass.Rest {
 		return Outcome{RequeueAfter: step.RequeueAfter}, nil

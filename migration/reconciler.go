@@ -335,7 +335,7 @@ func (r *Reconciler) hold(ctx context.Context, m *api.Migration, decision plan.D
 	before := m.DeepCopy()
 	render(m, plan.Snapshot{Spec: observe.SpecOf(m, false)}, decision)
 	if changed(before, m) {
-		if err := r.Client.Status().Update(ctx, m); err != nil {
+		if err := (records.Resource{Client: r.Client, Namespace: m.Namespace, Name: m.Name}).Save(ctx, m); err != nil {
 			return ctrl.Result{}, client.IgnoreNotFound(err)
 		}
 		outcome := Outcome{Decision: decision}

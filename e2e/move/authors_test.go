@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/sliceshift/sliceshift/internal/records"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
@@ -206,14 +207,14 @@ func (j judged) editorsOfOld() {
 func (j judged) managers() {
 	j.role("shop", "clerk",
 		rbacv1.PolicyRule{APIGroups: []string{api.GroupVersion.Group}, Resources: []string{"migrations"}, Verbs: []string{"get", "patch"}},
-		rbacv1.PolicyRule{APIGroups: []string{api.GroupVersion.Group}, Resources: []string{"migrations/status"}, Verbs: []string{"update"}})
+		rbacv1.PolicyRule{APIGroups: []string{api.GroupVersion.Group}, Resources: []string{"migrations/status"}, Verbs: []string{"patch"}})
 	j.run("S7 the manager's finalizers and status", func(j judged) {
 		j.allows(j.patches("clerk", "old", `{"metadata":{"finalizers":["`+api.Finalizer+`"]}}`))
 		j.must(j.patches("clerk", "old", `{"metadata":{"finalizers":null}}`)(j.t.Context()))
 		m := migrationOf("old", "", "", "")
 		j.must(j.client.Get(j.t.Context(), client.ObjectKeyFromObject(m), m))
 		m.Status.ObservedGeneration = m.Generation
-		j.must(j.as("clerk").Status().Update(j.t.Context(), m))
+		j.must(records.Resource{Client: j.as("clerk"), Namespace: m.Namespace, Name: m.Name}.Save(j.t.Context(), m))
 	})
 	j.run("S7 a deletion", func(j judged) {
 		j.must(j.as("bob").Delete(j.t.Context(), migrationOf("old", "", "", "")))

@@ -24,8 +24,11 @@ import (
 type Store interface {
 	// Load reads it. The error is a NotFound of the API when there is none.
 	Load(ctx context.Context) (*api.Migration, error)
-	// Save writes the status over the resourceVersion that m was read with.
+	// Save writes the status over the resourceVersion that m was read with. Where not all of it was stored, the
+	// error is a NotStoredError, and the new resourceVersion is in m.
 	Save(ctx context.Context, m *api.Migration) error
+	// Stores is a Save that writes nothing: nil: all of it would be stored.
+	Stores(ctx context.Context, m *api.Migration) error
 	// SetMode writes spec.mode.
 	SetMode(ctx context.Context, mode api.Mode) error
 	// TurnBack writes the mode Rollback, and only over the resourceVersion that m was read with.
@@ -74,11 +77,6 @@ type Resource struct {
 func (r Resource) Load(ctx context.Context) (*api.Migration, error) {
 	m := &api.Migration{}
 	return m, r.Client.Get(ctx, client.ObjectKey{Namespace: r.Namespace, Name: r.Name}, m)
-}
-
-// Save implements Store.
-func (r Resource) Save(ctx context.Context, m *api.Migration) error {
-	return r.Client.Status().Update(ctx, m)
 }
 
 // TurnBack writes the mode Rollback, and only over the resourceVersion of m.
@@ -204,6 +202,9 @@ func (c ConfigMap) Save(ctx context.Context, m *api.Migration) error {
 	m.ResourceVersion = object.ResourceVersion
 	return nil
 }
+
+// Stores implements Store: a ConfigMap holds any text.
+func (c ConfigMap) Stores(context.Context, *api.Migration) error { return nil }
 
 // TurnBack writes the mode Rollback, and only over the resourceVersion of m.
 func (c ConfigMap) TurnBack(ctx context.Context, m *api.Migration) error {

@@ -54,6 +54,7 @@ const (
 	ReasonServiceTaken         = "ServiceTaken"
 	ReasonNameImpossible       = "NameImpossible"
 	ReasonWriteRefused         = "WriteRefused"
+	ReasonStatusNotStored      = "StatusNotStored"
 	ReasonAlreadyCompleted     = "AlreadyCompleted"
 	ReasonRecoveryUnconfirmed  = "RecoveryNotConfirmed"
 	ReasonNothingToRecover     = "NothingToRecover"

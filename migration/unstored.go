@@ -1,0 +1,96 @@
+package migration
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+
+	"github.com/sliceshift/sliceshift/internal/records"
+	"github.com/sliceshift/sliceshift/migration/pass"
+	"github.com/sliceshift/sliceshift/migration/plan"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+// store writes the status. Once not all of one was stored, each is tried before it is written.
+func (e *Engine) store(ctx context.Context, m *api.Migration) error {
+	if e.unstored {
+		if err := e.records.Stores(ctx, m); err != nil {
+			return err
+		}
+	}
+	err := e.records.Save(ctx, m)
+	e.unstored = e.unstored || notStored(err) != nil
+	return err
+}
+
+// notStored is the error of a status of which not all was stored; nil: it is another one.
+func notStored(err error) *records.NotStoredError {
+	found, _ := errors.AsType[*records.NotStoredError](err)
+	return found
+}
+
+// holdUnstored is why a migration stops of whose status not all was stored.
+func holdUnstored(lost *records.NotStoredError) *plan.Hold {
+	return plan.Stalled(api.ReasonStatusNotStored,
+		fmt.Sprintf("the API server has not stored %s of the Migration, which the move must not forget: its resource definition is older than this process, or a webhook has changed what was written; nothing is done on either side without it",
+			strings.Join(lost.Fields, ", ")),
+		"install the definitions of this version: kubectl migrate install --crds-only").Hold
+}
+
+// stallUnstored has the status be what it was before a write of which not all was stored, and say why nothing goes on.
+func (e *Engine) stallUnstored(ctx context.Context, before, m *api.Migration, lost *records.NotStoredError, outcome *Outcome) (pass.Step, error) {
+	step := pass.Stall(*holdUnstored(lost))
+	step.Snapshot = outcome.Snapshot
+	outcome.Decision, outcome.Done, outcome.Finished = step.Decision, false, nil
+	e.putBack(before, m)
+	render(m, step.Snapshot, step.Decision)
+	if e.kept == nil && !changed(before, m) {
+		return step, nil
+	}
+	err := e.records.Save(ctx, m)
+	if step = e.save(step, m, err); err != nil && notStored(err) == nil {
+		return step, fmt.Errorf("putting back the status of Migration %s/%s: %w", m.Namespace, m.Name, err)
+	}
+	outcome.saved(before, m)
+	return step, nil
+}
+
+// holdUnstoredEarly is stallUnstored for the copies of an ordinal whose turn is to come: they alone do not go on.
+func (e *Engine) holdUnstoredEarly(ctx context.Context, before, m *api.Migration, lost *records.NotStoredError, ordinal int32) error {
+	e.holdEarly(ordinal, holdUnstored(lost), inAnswer, false)
+	if e.putBack(before, m); e.kept == nil {
+		return nil
+	}
+	err := e.records.Save(ctx, m)
+	if e.save(pass.Step{Do: pass.Report}, m, err); err != nil && notStored(err) == nil {
+		return fmt.Errorf("putting back the status of Migration %s/%s: %w", m.Namespace, m.Name, err)
+	}
+	return nil
+}
+
+// putBack makes m again what it was before a write of which not all was stored. If something was written, that is kept until it is
+// stored again.
+func (e *Engine) putBack(before, m *api.Migration) {
+	version := m.ResourceVersion
+	before.DeepCopyInto(m)
+	if m.ResourceVersion = version; version != before.ResourceVersion {
+		e.kept = before.DeepCopy()
+	}
+}
+
+// recall makes the status of m what is kept, unless another process has taken over since.
+func (e *Engine) recall(m *api.Migration) {
+	if e.kept == nil {
+		return
+	}
+	fence := m.Status.Fence
+	taken := fence != nil && fence.Holder != e.state.Holder && !equality.Semantic.DeepEqual(fence, e.kept.Status.Fence)
+	if taken || m.UID != e.kept.UID {
+		e.kept = nil
+		return
+	}
+	e.kept.Status.DeepCopyInto(&m.Status)
+}
