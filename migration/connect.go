@@ -39,7 +39,11 @@ type Connector struct {
 }
 
 // refusal is why a connection cannot be opened; a retry does not mend it.
-type refusal struct{ hold plan.Hold }
+type refusal struct {
+	hold plan.Hold
+	// gone is true where a Secret does not exist.
+	gone bool
+}
 
 func (r *refusal) Error() string { return r.hold.Message }
 
@@ -129,8 +133,7 @@ func (c *Connector) way(ctx context.Context, m *api.Migration, ref *api.SecretKe
 	case err != nil:
 		return way{}, fmt.Errorf("reading %s: %w", where, err)
 	case secret == nil:
-		return way{}, lacking(where+" does not exist",
-			fmt.Sprintf("kubectl create secret generic -n %s %s --from-file=%s=KUBECONFIG", m.Namespace, ref.Name, key))
+		return way{}, goneSecret(m, ref.Name, key)
 	case len(secret.Data[key]) == 0:
 		return way{}, lacking(fmt.Sprintf("%s has no key %q", where, key), fmt.Sprintf("put the kubeconfig there: kubectl create secret generic -n %s %s --from-file=%s=KUBECONFIG --dry-run=client -o yaml | kubectl apply -f -", m.Namespace, ref.Name, key))
 	}
@@ -142,7 +145,24 @@ func (c *Connector) way(ctx context.Context, m *api.Migration, ref *api.SecretKe
 }
 
 func lacking(message, remedy string) error {
-	return &refusal{plan.Hold{Reason: api.ReasonKubeConfigMissing, Message: message, Remedy: remedy, Stalled: true}}
+	return &refusal{hold: plan.Hold{Reason: api.ReasonKubeConfigMissing, Message: message, Remedy: remedy, Stalled: true}}
+}
+
+// goneSecret is for a Secret that does not exist. In a namespace that is being deleted none can be made.
+func goneSecret(m *api.Migration, name, key string) error {
+	where := fmt.Sprintf("Secret %s/%s", m.Namespace, name)
+	hold := plan.Hold{
+		Reason: api.ReasonKubeConfigMissing, Message: where + " does not exist", Stalled: true,
+		Remedy: fmt.Sprintf("kubectl create secret generic -n %s %s --from-file=%s=KUBECONFIG", m.Namespace, name, key),
+	}
+	if !m.DeletionTimestamp.IsZero() {
+		hold = plan.Hold{
+			Reason: api.ReasonKubeConfigMissing, Message: where + " does not exist, and the Migration is being deleted", Stalled: true,
+			Remedy: fmt.Sprintf("kubectl create secret generic -n %s %s --from-file=%s=KUBECONFIG; where the namespace is being deleted, too, that is refused: bring up by hand what is down, and take the finalizer off: kubectl patch migration -n %s %s --type=merge -p '{\"metadata\":{\"finalizers\":null}}'",
+				m.Namespace, name, key, m.Namespace, m.Name),
+		}
+	}
+	return &refusal{hold: hold, gone: true}
 }
 
 func refusedKubeconfig(where, key string, err error) error {
@@ -151,7 +171,7 @@ func refusedKubeconfig(where, key string, err error) error {
 		hold.Message = fmt.Sprintf("the kubeconfig in %s, key %q, is refused: %s %s", where, key, reason.Field, reason.Why)
 		hold.Remedy = reason.Remedy
 	}
-	return &refusal{hold}
+	return &refusal{hold: hold}
 }
 
 func (c *Connector) local(m *api.Migration) (way, error) {
@@ -160,7 +180,7 @@ func (c *Connector) local(m *api.Migration) (way, error) {
 		account = c.DefaultServiceAccount
 	}
 	if len(validation.IsDNS1123Subdomain(account)) > 0 {
-		return way{}, &refusal{plan.Hold{
+		return way{}, &refusal{hold: plan.Hold{
 			Reason: api.ReasonPermissionMissing, Message: fmt.Sprintf("%q is not the name of a ServiceAccount", account),
 			Remedy: "name a ServiceAccount of namespace " + m.Namespace + " in spec.serviceAccountName", Stalled: true,
 		}}

@@ -218,8 +218,9 @@ func (r *Reconciler) result(ctx context.Context, m *api.Migration, outcome Outco
 		return ctrl.Result{RequeueAfter: queue.Pause}, nil
 	}
 	if hold != nil && (hold.Reason == api.ReasonClusterUnreachable || hold.Reason == api.ReasonClusterReplaced) {
-		// The kubeconfig may have been replaced meanwhile.
-		r.drop(key)
+		if !r.cannotReturn(ctx, m) { // the kubeconfig may have been replaced meanwhile
+			r.drop(key)
+		}
 		if hold.Reason == api.ReasonClusterUnreachable {
 			return ctrl.Result{RequeueAfter: silenceFirst}, nil
 		}
@@ -294,7 +295,9 @@ func (r *Reconciler) engine(ctx context.Context, m *api.Migration) (*driven, err
 
 // outdated says whether a Migration is to be connected anew: it names another account, or a
 // Secret holds another kubeconfig, or none. The Secrets are read when the Migration was
-// changed, while it is stalled, and every now and then.
+// changed, while it is stalled, and every now and then. A Migration that is being deleted keeps its
+// connections when a Secret is gone: who deletes a namespace takes that away at once, and nobody else
+// would bring up the ordinal that is down.
 func (r *Reconciler) outdated(ctx context.Context, m *api.Migration, d *driven) bool {
 	stalls := meta.IsStatusConditionTrue(m.Status.Conditions, api.ConditionStalled)
 	if !stalls && d.generation == m.Generation && time.Since(d.checked) < pass.RequeueAtLatest {
@@ -302,11 +305,21 @@ func (r *Reconciler) outdated(ctx context.Context, m *api.Migration, d *driven) 
 	}
 	from, to, err := r.Connector.keys(ctx, m)
 	if err != nil {
-		_, refused := errors.AsType[*refusal](err)
-		return refused
+		refused, is := errors.AsType[*refusal](err)
+		return is && (!refused.gone || m.DeletionTimestamp.IsZero())
 	}
 	d.checked, d.generation = time.Now(), m.Generation
 	return from != d.source.key || to != d.destination.key
+}
+
+// cannotReturn says whether the connections of a Migration could not be opened again: it is being deleted, and a Secret of it is gone.
+func (r *Reconciler) cannotReturn(ctx context.Context, m *api.Migration) bool {
+	if m.DeletionTimestamp.IsZero() {
+		return false
+	}
+	_, _, err := r.Connector.keys(ctx, m)
+	refused, is := errors.AsType[*refusal](err)
+	return is && refused.gone
 }
 
 func (r *Reconciler) drop(key types.NamespacedName) {

@@ -1,14 +1,18 @@
 package migration
 
 import (
+	"context"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sliceshift/sliceshift/migration/pass"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
@@ -50,6 +54,65 @@ func TestEnded(t *testing.T) {
 			}
 			if got := ended(m); got != tc.want {
 				t.Errorf("ended: %t, want %t", got, tc.want)
+			}
+		})
+	}
+}
+
+// TestConnectedWhileDeleted: a Migration that is deleted with its namespace brings its ordinal up over the connections that it has,
+// though its Secret went at once; one that is not deleted, or whose Secret has another kubeconfig, is connected anew.
+func TestConnectedWhileDeleted(t *testing.T) {
+	deleted := func(m *api.Migration) { m.DeletionTimestamp, m.Finalizers = new(metav1.Now()), []string{api.Finalizer} }
+	gone := func(*corev1.Secret) bool { return false }
+	other := func(s *corev1.Secret) bool {
+		s.Data["value"] = []byte(strings.ReplaceAll(westKubeconfig, "west.invalid", "other.invalid"))
+		return true
+	}
+	unfit := func(s *corev1.Secret) bool { s.Data["value"] = []byte("what?"); return true }
+	same := func(*corev1.Secret) bool { return true }
+	for name, tc := range map[string]struct {
+		is     func(*api.Migration)
+		secret func(*corev1.Secret) bool
+		want   bool
+		says   string
+	}{
+		"deleted, its Secret as it was":      {deleted, same, false, ""},
+		"deleted, its Secret gone":           {deleted, gone, false, "take the finalizer off"},
+		"deleted, its Secret another":        {deleted, other, true, ""},
+		"deleted, its Secret cannot be used": {deleted, unfit, true, ""},
+		"under way, its Secret as it was":    {hasBegun, same, false, ""},
+		"under way, its Secret gone":         {hasBegun, gone, true, "kubectl create secret"},
+		"under way, its Secret another":      {hasBegun, other, true, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d, m := newDesk(t), west("a", 1, hasBegun, tc.is)
+			from, to, err := d.Connector.keys(t.Context(), m)
+			if err != nil {
+				t.Fatal(err)
+			}
+			secret := &corev1.Secret{}
+			if err := d.Client.Get(t.Context(), named("west"), secret); err != nil {
+				t.Fatal(err)
+			}
+			write := d.Client.Update
+			if !tc.secret(secret) {
+				write = func(ctx context.Context, o client.Object, _ ...client.UpdateOption) error {
+					return d.Client.Delete(ctx, o)
+				}
+			}
+			if err := write(t.Context(), secret); err != nil {
+				t.Fatal(err)
+			}
+			connected := &driven{uid: m.UID, source: link{key: from}, destination: link{key: to}, checked: time.Now(), generation: m.Generation - 1}
+			if got := d.outdated(t.Context(), m, connected); got != tc.want {
+				t.Errorf("connected anew: %t", got)
+			}
+			if got := d.cannotReturn(t.Context(), m); got != (tc.want == false && tc.says != "") {
+				t.Errorf("it cannot return: %t", got)
+			}
+			_, _, err = d.Connector.keys(t.Context(), m)
+			if refused, is := errors.AsType[*refusal](err); tc.says != "" && (!is || !strings.Contains(refused.hold.Remedy, tc.says)) {
+				t.Errorf("it says %v", err)
 			}
 		})
 	}
