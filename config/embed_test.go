@@ -108,7 +108,7 @@ func TestManagerRights(t *testing.T) {
 			"events.events.k8s.io: create,patch",
 			"events: create",
 			"migrations.migration.sliceshift.io: list,patch,watch",
-			"migrations/status.migration.sliceshift.io: patch",
+			"migrations/status.migration.sliceshift.io: patch,update",
 			"secrets: get",
 			"serviceaccounts: impersonate",
 		}},
