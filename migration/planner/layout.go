@@ -148,7 +148,7 @@ func (p foreignPlanner) foreignBudgets() *plan.Decision {
 func (p foreignPlanner) foreignSets() *plan.Decision {
 	source, destination := p.Source.Set, p.Destination.Set
 	switch {
-	case source.Terminating && !p.Spec.DeleteSource:
+	case source.Terminating && !p.mayGo():
 		return plan.Stalled(api.ReasonSourceBeingDeleted, p.Source.Object()+" is being deleted: its pods may all go at any moment", p.Source.WhatKeepsIt())
 	case destination.Terminating && p.direction() == api.Forward:
 		return plan.Stalled(api.ReasonDestinationDeleted, p.Destination.Object()+" is being deleted: what is started there would be stopped again", p.Destination.WhatKeepsIt())
@@ -166,6 +166,11 @@ func (p foreignPlanner) foreignSets() *plan.Decision {
 	return plan.Stalled(api.ReasonForeignScale,
 		fmt.Sprintf("replicas or ordinals were changed%s: %s", p.scaledBy(), broken),
 		"stop that writer and write the former values back; the migration then goes on by itself")
+}
+
+// mayGo says whether the source may be deleted: that was asked for, and nothing is left to move there or to take back.
+func (p foreignPlanner) mayGo() bool {
+	return p.Spec.DeleteSource && p.whole() && p.direction() == api.Forward
 }
 
 // startedEarly says that the ordinal on its way was started by somebody else where its

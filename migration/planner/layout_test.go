@@ -178,6 +178,11 @@ func TestForeign(t *testing.T) {
 // TestForeignSets: neither StatefulSet may vanish or be scaled by others while ordinals move (I1, I9).
 func TestForeignSets(t *testing.T) {
 	back := func(s *plan.Snapshot) { s.Spec.Mode = api.ModeRollback }
+	goes := func(s *plan.Snapshot) { s.Source.Set.Terminating, s.Spec.DeleteSource = true, true }
+	all := func(s *plan.Snapshot) {
+		s.Source.Set.Replicas = 0
+		s.Destination.Set.Start, s.Destination.Set.Replicas = s.Record.Baseline.Start, s.Record.Baseline.Replicas
+	}
 	gap := func(handoff *api.Handoff) func(*plan.Snapshot) {
 		return func(s *plan.Snapshot) { s.Source.Set.Replicas, s.Record.Handoff = 2, handoff }
 	}
@@ -188,7 +193,10 @@ func TestForeignSets(t *testing.T) {
 		"nothing":                        {nil, ""},
 		"the source is to be deleted":    {[]func(*plan.Snapshot){func(s *plan.Snapshot) { s.Spec.DeleteSource = true }}, ""},
 		"the source is being deleted":    {[]func(*plan.Snapshot){func(s *plan.Snapshot) { s.Source.Set.Terminating = true }}, api.ReasonSourceBeingDeleted},
-		"as it was asked for":            {[]func(*plan.Snapshot){func(s *plan.Snapshot) { s.Source.Set.Terminating, s.Spec.DeleteSource = true, true }}, ""},
+		"before all has moved":           {[]func(*plan.Snapshot){goes}, api.ReasonSourceBeingDeleted},
+		"as it was asked for":            {[]func(*plan.Snapshot){goes, all}, ""},
+		"when all is to go back":         {[]func(*plan.Snapshot){goes, all, back}, api.ReasonSourceBeingDeleted},
+		"though it was to stay":          {[]func(*plan.Snapshot){goes, all, func(s *plan.Snapshot) { s.Spec.DeleteSource = false }}, api.ReasonSourceBeingDeleted},
 		"the destination is being":       {[]func(*plan.Snapshot){func(s *plan.Snapshot) { s.Destination.Set.Terminating = true }}, api.ReasonDestinationDeleted},
 		"on the way back it may be":      {[]func(*plan.Snapshot){back, func(s *plan.Snapshot) { s.Destination.Set.Terminating = true }}, ""},
 		"back, and nothing":              {[]func(*plan.Snapshot){back}, ""},
