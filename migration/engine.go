@@ -58,6 +58,8 @@ type Engine struct {
 	watching    bool
 	// queued is why a migration that has not begun may not begin yet; nil: it may.
 	queued *plan.Hold
+	// movedOn names who may have moved ordinals on from the destination of a migration that is to be recovered.
+	movedOn string
 	// asked are the sides that were asked in this pass which cluster they are in; exports is true
 	// once they were asked which ServiceExports they serve.
 	asked   scope.Sides
@@ -207,6 +209,7 @@ func (e *Engine) Pass(ctx context.Context, m *api.Migration) (Outcome, error) {
 	for step.Do == pass.Read {
 		snapshot := e.observer.Snapshot(ctx, m, step.Reads)
 		snapshot.Preflight, snapshot.Queued, snapshot.Gates = findings, e.queued, e.gates.known(m.Spec.Gates)
+		snapshot.MovedOn = e.movedOn
 		snapshot.Load = e.load()
 		e.hampered(&snapshot)
 		e.relay(snapshot)

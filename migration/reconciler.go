@@ -180,7 +180,11 @@ func (r *Reconciler) step(ctx context.Context, m *api.Migration) (ctrl.Result, e
 	if err != nil {
 		return r.refuse(ctx, m, err)
 	}
-	d.engine.queued = queued
+	movedOn, err := r.movedOn(ctx, m)
+	if err != nil {
+		return r.refuse(ctx, m, err)
+	}
+	d.engine.queued, d.engine.movedOn = queued, movedOn
 	d.engine.newest(m)
 	d.urgency.Store(int32(urgency(m)))
 	if kept, err := r.keep(ctx, m); kept || err != nil {

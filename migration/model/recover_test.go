@@ -31,7 +31,7 @@ func (y *play) vanish() {
 // recover asks for the recovery, with the word that confirms it.
 func (y *play) recover() {
 	y.setMode(api.ModeRecover)
-	y.State.Spec.Recovery = y.State.Record.Baseline.DestinationCluster
+	y.State.Spec.Recovery, y.State.Spec.NothingMovedOn = y.State.Record.Baseline.DestinationCluster, true
 	y.version++
 	y.p = y.newProcess()
 }
@@ -93,6 +93,9 @@ func TestRecoverIsNeverAutomatic(t *testing.T) {
 		"another cluster's":    {moved, plan.ScaleDown, func(y *play) { y.State.Spec.Recovery = "cluster-east" }, api.ReasonRecoveryUnconfirmed, "runs twice"},
 		"not begun":            {moved, "", func(*play) {}, api.ReasonNothingToRecover, "has not begun"},
 		"one cluster":          {shared, plan.ScaleDown, func(*play) {}, api.ReasonNothingToRecover, "share their volumes"},
+		"nothing moved on":     {moved, plan.ReleaseFence, func(y *play) { y.State.Spec.NothingMovedOn = false }, api.ReasonRecoveryUnconfirmed, "moved on"},
+		"moved on":             {moved, plan.ReleaseFence, func(y *play) { y.State.MovedOn = "Migration shop/on" }, api.ReasonMovedOn, "Migration shop/on"},
+		"moved on, half moved": {moved, plan.ScaleUp, func(y *play) { y.State.MovedOn = "Migration shop/on" }, api.ReasonMovedOn, "Migration shop/on"},
 		"the source is gone":   {deletes, plan.DeleteSet, func(*play) {}, api.ReasonNothingToRecover, "was deleted"},
 	} {
 		t.Run(name, func(t *testing.T) {

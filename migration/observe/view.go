@@ -37,6 +37,7 @@ func SpecOf(m *api.Migration, sameCluster bool) plan.Spec {
 		DeleteSource:    in.Cleanup.Source == api.CleanupDelete,
 		SplitBudget:     in.SplitBudget,
 		Recovery:        types.UID(in.Recovery.DestinationIsOff),
+		NothingMovedOn:  in.Recovery.NothingMovedOn,
 		SameCluster:     sameCluster,
 		Hooks:           in.Hooks,
 		HookAnswer:      in.HookAnswer,

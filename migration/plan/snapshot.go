@@ -56,6 +56,9 @@ type Snapshot struct {
 	Dependencies Dependencies
 	// Queued is why it may not begin yet though nothing is found; nil: it may.
 	Queued *Hold
+	// MovedOn names another migration that has begun to move ordinals on from this one's destination, and has not taken
+	// all of them back; empty: none is known. It is looked for where this one is to be recovered.
+	MovedOn string
 	// Writers are who else writes the source, where they are to be paused, or were.
 	Writers Writers
 	// Load is what the handoffs of other migrations use; nil: nothing of it is bounded.
@@ -89,6 +92,8 @@ type Spec struct {
 	PauseWriters bool
 	// Recovery is the cluster that a person has declared to be off.
 	Recovery types.UID
+	// NothingMovedOn is a person's word that no ordinal was moved on from the destination since the migration was completed.
+	NothingMovedOn bool
 	// Export asks for ServiceExports on both sides.
 	Export bool
 	// NameOrdinals asks for a Service and its ServiceExport for each ordinal; DropNames

@@ -173,7 +173,7 @@ func (p lossPlanner) offItsDisk(k int32) *plan.Decision {
 
 // recoverable goes before everything else in the mode Recover: it asks for the person's word
 // that the destination is off, and takes a migration up again that had been completed, as
-// long as the source still has what it left behind.
+// long as the source still has what it left behind and nothing was moved on meanwhile.
 func (p lossPlanner) recoverable() *plan.Decision {
 	if p.Spec.Mode != api.ModeRecover || p.Deleting {
 		return nil
@@ -187,11 +187,15 @@ func (p lossPlanner) recoverable() *plan.Decision {
 	case p.Spec.SameCluster || base.SourceCluster == base.DestinationCluster:
 		return plan.Stalled(api.ReasonNothingToRecover, "source and destination are in one cluster, and share their volumes: what is lost there is lost here too",
 			"set spec.mode to Rollback, which asks both sides")
+	case p.MovedOn != "":
+		return p.movedOn()
 	case p.Spec.Recovery != base.DestinationCluster:
 		return p.unconfirmed()
 	case p.Record.Completed == api.ReasonMoved && p.Spec.DeleteSource:
 		return plan.Stalled(api.ReasonNothingToRecover, "the migration had been completed, and the source was deleted as it was asked for: no record of the disks is left there",
 			"restore the application from a backup")
+	case p.Record.Completed == api.ReasonMoved && !p.Spec.NothingMovedOn:
+		return p.unsettled()
 	case p.Record.Completed == api.ReasonMoved:
 		next := p.Record
 		next.Completed = ""
@@ -205,6 +209,22 @@ func (p lossPlanner) unconfirmed() *plan.Decision {
 	return plan.Stalled(api.ReasonRecoveryUnconfirmed,
 		fmt.Sprintf("to recover is to start ordinal %s at the source without asking cluster %s; if it still runs there, it runs twice, on one disk, and destroys it", plan.Listed(p.away()), p.Destination.Cluster),
 		fmt.Sprintf("turn the machines of that cluster off, or cut them off from the storage; then: kubectl migrate recover, or spec.recovery.destinationIsOff: %s", id))
+}
+
+// movedOn stalls while another migration is known to have moved ordinals on from the destination: they run on the
+// disks that are parked at the source, or may (I1, I2).
+func (p lossPlanner) movedOn() *plan.Decision {
+	return plan.Stalled(api.ReasonMovedOn,
+		fmt.Sprintf("%s has moved ordinals on from %s: to recover is to start ordinal %s at the source, and what runs elsewhere by now would run twice, on one disk", p.MovedOn, p.Destination.Object(), plan.Listed(p.away())),
+		fmt.Sprintf("leave them where they are: %s; to have them at the source again, create a Migration from there; only when that one is rolled back or recovered, all of its ordinals, does this one go on", p.command("resume")))
+}
+
+// unsettled asks of a migration that had been completed for the word that it was the last: what another one, which may
+// be gone, has moved on from the destination runs on the disks that are parked at the source, and nothing here shows it.
+func (p lossPlanner) unsettled() *plan.Decision {
+	return plan.Stalled(api.ReasonRecoveryUnconfirmed,
+		fmt.Sprintf("the migration had been completed, and nobody has said that no ordinal was moved on from cluster %s since; one that was runs elsewhere by now, and would run twice, on one disk", p.Destination.Cluster),
+		"look in every cluster where ordinals of it may run, on these disks or on others; when none does: kubectl migrate recover, or spec.recovery.nothingMovedOn: true")
 }
 
 // DestinationSlice is what the destination owns: of one that is lost for good, the ordinals

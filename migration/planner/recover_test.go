@@ -20,6 +20,8 @@ func TestRecoverable(t *testing.T) {
 		return func(s *plan.Snapshot) { s.Record.Completed = reason }
 	}
 	deletes := func(s *plan.Snapshot) { s.Spec.DeleteSource = true }
+	elsewhere := func(s *plan.Snapshot) { s.MovedOn = "Migration shop/on" }
+	settled := func(s *plan.Snapshot) { s.Spec.NothingMovedOn = true }
 	for name, tc := range map[string]struct {
 		change func(*plan.Snapshot)
 		want   string
@@ -36,12 +38,18 @@ func TestRecoverable(t *testing.T) {
 		"it is rolled back":              {plantest.InTurn(completed(api.ReasonRolledBack), func(s *plan.Snapshot) { s.Spec.Recovery = "" }), ""},
 		"moved, and the source is gone":  {plantest.InTurn(completed(api.ReasonMoved), deletes), api.ReasonNothingToRecover},
 		"the source is to go in the end": {deletes, ""},
+		"moved":                          {completed(api.ReasonMoved), api.ReasonRecoveryUnconfirmed},
+		"moved, and of another cluster":  {plantest.InTurn(completed(api.ReasonMoved), settled, func(s *plan.Snapshot) { s.Spec.Recovery = "e" }), api.ReasonRecoveryUnconfirmed},
+		"moved on":                       {elsewhere, api.ReasonMovedOn},
+		"moved on, whatever is said":     {plantest.InTurn(completed(api.ReasonMoved), settled, elsewhere), api.ReasonMovedOn},
+		"moved on, and not recovered":    {func(s *plan.Snapshot) { elsewhere(s); s.Spec.Mode = api.ModeRollback }, ""},
+		"recovered, and moved on":        {plantest.InTurn(completed(api.ReasonRecovered), elsewhere), ""},
 	} {
 		if got := does(parted(plantest.InTurn(toRecover, tc.change)).recoverable()); got != tc.want {
 			t.Errorf("%s: %q, want %q", name, got, tc.want)
 		}
 	}
-	p := parted(plantest.InTurn(toRecover, completed(api.ReasonMoved)))
+	p := parted(plantest.InTurn(toRecover, completed(api.ReasonMoved), settled))
 	want := p.Record
 	want.Completed = ""
 	if diff := cmp.Diff(&plan.Decision{Record: &want}, p.recoverable()); diff != "" {

@@ -58,6 +58,7 @@ const (
 	ReasonAlreadyCompleted     = "AlreadyCompleted"
 	ReasonRecoveryUnconfirmed  = "RecoveryNotConfirmed"
 	ReasonNothingToRecover     = "NothingToRecover"
+	ReasonMovedOn              = "MovedOn"
 	ReasonNoNodeFits           = "NoNodeFits"
 	ReasonClaimTemplateMissing = "ClaimTemplateMissing"
 	ReasonScheduleInvalid      = "ScheduleInvalid"

@@ -305,6 +305,12 @@ type RecoverySpec struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	DestinationIsOff string `json:"destinationIsOff,omitempty"`
+	// nothingMovedOn says that since the migration was completed no ordinal was moved on from its
+	// destination: by no other Migration, no run and no person, those included that left no record. A
+	// migration that was completed with all ordinals at the destination is not recovered without it:
+	// what was moved on runs elsewhere, on the disks that are parked here, and would run twice.
+	// +optional
+	NothingMovedOn bool `json:"nothingMovedOn,omitempty"`
 }
 
 // HandoffSpec bounds one ordinal's way.

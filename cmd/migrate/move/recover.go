@@ -1,6 +1,7 @@
 package move
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -23,6 +24,7 @@ import (
 type recoverOptions struct {
 	dryRunnable
 	off           string
+	settled       bool
 	sourceContext string
 	quiet         bool
 	exitOnStall   bool
@@ -38,8 +40,14 @@ still run every pod and write to every disk; started at the source as well, an o
 runs twice on one disk and destroys it. So first turn its machines off, or cut them off
 from the storage, and make sure that they do not come back by themselves.
 
+A move that had been completed may have been followed by another one, from that cluster
+to a third: what was moved on runs there, on the disks that are parked here, and would run
+twice. So after the end of a move it is asked as well whether anything was moved on; where
+another Migration or the record of a run shows that, nothing is recovered.
+
 What is known of each disk is shown, and every step; then a person is asked on the
-terminal, or --destination-is-off has the UID of that cluster. A move that was made with
+terminal, or --destination-is-off has the UID of that cluster, and after the end of a move
+--nothing-moved-on says the rest. A move that was made with
 "run" is driven from here to its end; of a Migration the mode is set, and its manager
 does it.
 
@@ -66,6 +74,7 @@ func newRecover(c *command.Common) *cobra.Command {
 	})
 	flags := cmd.Flags()
 	flags.StringVar(&o.off, "destination-is-off", "", "confirm, without being asked, that nothing runs any more in the cluster whose namespace kube-system has this `UID`")
+	flags.BoolVar(&o.settled, "nothing-moved-on", false, "confirm, without being asked, that no ordinal was moved on from the destination since the move was completed")
 	flags.StringVar(&o.sourceContext, "source-context", "", "context of the source's cluster, when the Migration is in another one")
 	flags.BoolVar(&o.dryRun, "dry-run", false, "show what is known and each step; write nothing")
 	flags.VarP(o.output, "output", "o", "format of the dry run")
@@ -124,7 +133,7 @@ func (o *recoverOptions) run(ctx context.Context) error {
 	if err := o.confirmed(ctx, k, d); err != nil {
 		return err
 	}
-	change := records.Change{Mode: api.ModeRecover, Recovery: &api.RecoverySpec{DestinationIsOff: id}}
+	change := records.Change{Mode: api.ModeRecover, Recovery: &api.RecoverySpec{DestinationIsOff: id, NothingMovedOn: wasMoved(k) || k.Spec.Recovery.NothingMovedOn}}
 	if err := k.change(ctx, change); err != nil {
 		return err
 	}
@@ -153,7 +162,7 @@ func (o *recoverOptions) examine(ctx context.Context, k *storedMigration) (previ
 		return preview.Recovery{}, err
 	}
 	m := k.DeepCopy()
-	m.Spec.Mode, m.Spec.Recovery.DestinationIsOff = api.ModeRecover, string(m.Status.Baseline.DestinationCluster)
+	m.Spec.Mode, m.Spec.Recovery = api.ModeRecover, api.RecoverySpec{DestinationIsOff: string(m.Status.Baseline.DestinationCluster), NothingMovedOn: true}
 	off, err := clusters.Off(preview.LostCluster(m))
 	if err != nil {
 		return preview.Recovery{}, err
@@ -172,8 +181,17 @@ func (o *recoverOptions) examine(ctx context.Context, k *storedMigration) (previ
 			return preview.Recovery{}, err
 		}
 	}
+	movedOn, unseen := movedOnAt(ctx, k.connection, k.Namespace, m)
+	heard := o.probe(ctx, k, snapshot.Destination)
+	snapshot.MovedOn = cmp.Or(movedOn, heard.movedOn)
 	d := preview.NewRecovery(m, snapshot)
-	o.probe(ctx, k, &d)
+	d.Answers, d.Running = heard.answers, heard.running
+	if unseen != nil {
+		d.Unknown = append(d.Unknown, fmt.Sprintf("whether another migration has moved ordinals on from there: %v", unseen))
+	}
+	if wasMoved(k) {
+		d.Unknown = append(d.Unknown, preview.UnknownAfterEnd(d.Destination.Cluster))
+	}
 	return d, nil
 }
 

@@ -18,23 +18,30 @@ import (
 	"github.com/sliceshift/sliceshift/cmd/migrate/move/preview"
 	"github.com/sliceshift/sliceshift/cmd/migrate/terminal"
 	"github.com/sliceshift/sliceshift/internal/records"
+	"github.com/sliceshift/sliceshift/migration/plan"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// confirmed takes a person's word that the destination is off: the flag, what the record says
-// already, or an answer on the terminal.
+// confirmed takes a person's word that the destination is off, and of a migration that had been
+// completed that nothing was moved on since: the flags, what the record says already, or an answer
+// on the terminal.
 func (o *recoverOptions) confirmed(ctx context.Context, k *storedMigration, d preview.Recovery) error {
 	again := k.Spec.Mode == api.ModeRecover && k.Spec.Recovery.DestinationIsOff == d.DestinationCluster
-	if o.off != "" || again {
+	off, settled := o.off != "" || again, !wasMoved(k) || o.settled || again && k.Spec.Recovery.NothingMovedOn
+	if off && settled {
 		return nil
 	}
 	cluster := d.Destination.Cluster
 	if !o.Interactive() {
-		return command.Usagef("nothing says that cluster %s is off, and nobody is there to be asked; turn its machines off, or cut them off from the storage, and then: %s --destination-is-off=%s",
-			cluster, o.CommandLine(), d.DestinationCluster)
+		return o.unconfirmed(d, off, settled)
 	}
 	words := cluster + " is off"
-	fmt.Fprintf(o.ErrOut, "\nIf cluster %s still runs one of these ordinals, it will run twice, on one disk, and destroy it.\nType %q to go on: ", cluster, words)
+	fmt.Fprintf(o.ErrOut, "\nIf cluster %s still runs one of these ordinals, it will run twice, on one disk, and destroy it.\n", cluster)
+	if !settled {
+		words = cluster + " is off, and nothing was moved on"
+		fmt.Fprintf(o.ErrOut, "The move had been completed. If anything was moved on from there since, it runs elsewhere, and will run twice as well.\n")
+	}
+	fmt.Fprintf(o.ErrOut, "Type %q to go on: ", words)
 	answer, err := readLine(ctx, o.In)
 	if err != nil {
 		return err
@@ -43,6 +50,22 @@ func (o *recoverOptions) confirmed(ctx context.Context, k *storedMigration, d pr
 		return errors.New("not confirmed; nothing has been changed")
 	}
 	return nil
+}
+
+// wasMoved says whether a migration had been completed with its ordinals at the destination.
+func wasMoved(k *storedMigration) bool { return records.Completed(k.Migration) == api.ReasonMoved }
+
+// unconfirmed says which words are missing where nobody is there to be asked.
+func (o *recoverOptions) unconfirmed(d preview.Recovery, off, settled bool) error {
+	cluster, again := d.Destination.Cluster, o.CommandLine()
+	if !settled {
+		again += " --nothing-moved-on"
+	}
+	if off {
+		return command.Usagef("the move had been completed, and nothing says that no ordinal was moved on from cluster %s since, and nobody is there to be asked; what was moved on would run twice; when nothing was: %s", cluster, again)
+	}
+	return command.Usagef("nothing says that cluster %s is off, and nobody is there to be asked; turn its machines off, or cut them off from the storage, and then: %s --destination-is-off=%s",
+		cluster, again, d.DestinationCluster)
 }
 
 // readLine reads what a person types. A signal ends the wait.
@@ -70,41 +93,51 @@ func readLine(ctx context.Context, in io.Reader) (string, error) {
 // probeFor is the timeout of the probe of a destination that is said to be lost.
 const probeFor = 5 * time.Second
 
+// heard is what a destination has said that is said to be lost.
+type heard struct {
+	// answers says what became of the attempt to ask it.
+	answers string
+	// running are pods of the application that it still has.
+	running []string
+	// movedOn names who may have moved ordinals on from there; empty: nobody is known.
+	movedOn string
+}
+
 // probe asks the destination of a run, where the kubeconfig still knows it, whether pods of
-// the application are there: it says the contrary of what is about to be confirmed.
-func (o *recoverOptions) probe(ctx context.Context, k *storedMigration, d *preview.Recovery) {
+// the application are there, and who has moved them on: it says the contrary of what is about to be confirmed.
+func (o *recoverOptions) probe(ctx context.Context, k *storedMigration, there plan.Side) heard {
 	name := k.Annotations[records.DestinationNameAnnotationKey]
 	where, err := (&flags.Destination{Context: name}).Endpoint(o.Common)
 	if !k.record || name == "" || err != nil {
-		d.Answers = "was not asked: this kubeconfig does not lead there"
-		return
+		return heard{answers: "was not asked: this kubeconfig does not lead there"}
 	}
 	ctx, cancel := context.WithTimeout(ctx, probeFor)
 	defer cancel()
 	connection, err := where.Connect(nil)
 	if err != nil {
-		d.Answers = "was not asked: " + err.Error()
-		return
+		return heard{answers: "was not asked: " + err.Error()}
 	}
 	id, err := connection.ID(ctx)
 	switch {
 	case err != nil:
-		d.Answers = fmt.Sprintf("does not answer, which does not say that it is off: %v", err)
-		return
-	case string(id) != d.DestinationCluster:
-		d.Answers = "was not asked: that context leads to another cluster now"
-		return
+		return heard{answers: fmt.Sprintf("does not answer, which does not say that it is off: %v", err)}
+	case id != k.Status.Baseline.DestinationCluster:
+		return heard{answers: "was not asked: that context leads to another cluster now"}
 	}
 	pods := &corev1.PodList{}
-	if err := connection.Live().List(ctx, pods, client.InNamespace(d.Destination.Namespace)); err != nil {
-		d.Answers = fmt.Sprintf("ANSWERS, and its pods could not be listed: %v", err)
-		return
+	if err := connection.Live().List(ctx, pods, client.InNamespace(there.Namespace)); err != nil {
+		return heard{answers: fmt.Sprintf("ANSWERS, and its pods could not be listed: %v", err)}
 	}
+	var h heard
 	for i := range pods.Items {
-		rest, found := strings.CutPrefix(pods.Items[i].Name, d.Destination.StatefulSet+"-")
+		rest, found := strings.CutPrefix(pods.Items[i].Name, there.Set.Name+"-")
 		if _, err := strconv.ParseUint(rest, 10, 31); found && err == nil {
-			d.Running = append(d.Running, pods.Items[i].Name)
+			h.running = append(h.running, pods.Items[i].Name)
 		}
 	}
-	d.Answers = fmt.Sprintf("ANSWERS, and has %s of the application", terminal.Count(len(d.Running), "pod"))
+	h.answers = fmt.Sprintf("ANSWERS, and has %s of the application", terminal.Count(len(h.running), "pod"))
+	if h.movedOn, err = movedOnAt(ctx, connection, there.Namespace, k.Migration); err != nil {
+		h.answers += fmt.Sprintf("; whether anything was moved on from there could not be seen: %v", err)
+	}
+	return h
 }

@@ -29,7 +29,7 @@ func TestRecoverARun(t *testing.T) {
 			}
 			east := apitest.Serve(t, servedToMove(), append(objects, recorded(t, m))...)
 			go controllers(t.Context(), east)
-			c := newConsole("recover", "web", "-n", "shop", "--destination-is-off=cluster-west", "--kubeconfig", east.Kubeconfig(t))
+			c := newConsole("recover", "web", "-n", "shop", "--destination-is-off=cluster-west", "--nothing-moved-on", "--kubeconfig", east.Kubeconfig(t))
 			// A write that the server's watch has not told of is waited for a while.
 			if got := c.PassTime(t, c.Begin(t), 100*time.Millisecond); got != command.ExitDone {
 				t.Fatalf("exit code %d\n%s%s", got, c.Stdout, c.Stderr)
@@ -52,6 +52,7 @@ func TestRecoverAsks(t *testing.T) {
 	notBegun, _ := left(false)
 	notBegun.Status.Baseline = nil
 	over := movetest.RolledBack()
+	moved, _ := left(true)
 	for name, tc := range map[string]struct {
 		args    []string
 		record  *api.Migration
@@ -60,16 +61,20 @@ func TestRecoverAsks(t *testing.T) {
 		wantErr string
 		changed bool
 	}{
-		"nobody is there to be asked": {want: 2, wantErr: "--destination-is-off=cluster-west"},
-		"the wrong cluster":           {args: []string{"--destination-is-off=cluster-east"}, want: 2, wantErr: "has the UID cluster-west"},
-		"the wrong words":             {types: "yes\n", want: 1, wantErr: "nothing has been changed"},
-		"no words":                    {types: "\n", want: 1, wantErr: "nothing has been changed"},
-		"the words":                   {types: "west is off\n", args: []string{"--timeout", "6s"}, want: 4, changed: true},
-		"a dry run":                   {args: []string{"--dry-run"}},
-		"a dry run in YAML":           {args: []string{"--dry-run", "-o", "yaml"}},
-		"a format without a dry run":  {args: []string{"-o", "json"}, want: 2, wantErr: "-o json is for --dry-run"},
-		"not begun":                   {record: notBegun, want: 3, wantErr: api.ReasonNothingToRecover},
-		"back already":                {record: over},
+		"nobody is there to be asked":  {want: 2, wantErr: "--destination-is-off=cluster-west"},
+		"the wrong cluster":            {args: []string{"--destination-is-off=cluster-east"}, want: 2, wantErr: "has the UID cluster-west"},
+		"the wrong words":              {types: "yes\n", want: 1, wantErr: "nothing has been changed"},
+		"no words":                     {types: "\n", want: 1, wantErr: "nothing has been changed"},
+		"the words":                    {types: "west is off\n", args: []string{"--timeout", "6s"}, want: 4, changed: true},
+		"moved, and half of the words": {record: moved, types: "west is off\n", want: 1, wantErr: "nothing has been changed"},
+		"moved, and the words":         {record: moved, types: "west is off, and nothing was moved on\n", args: []string{"--timeout", "6s"}, want: 4, changed: true},
+		"moved, and nobody is there":   {record: moved, args: []string{"--destination-is-off=cluster-west"}, want: 2, wantErr: "--nothing-moved-on"},
+		"moved, and half of the flags": {record: moved, args: []string{"--nothing-moved-on"}, want: 2, wantErr: "--nothing-moved-on --destination-is-off=cluster-west"},
+		"a dry run":                    {args: []string{"--dry-run"}},
+		"a dry run in YAML":            {args: []string{"--dry-run", "-o", "yaml"}},
+		"a format without a dry run":   {args: []string{"-o", "json"}, want: 2, wantErr: "-o json is for --dry-run"},
+		"not begun":                    {record: notBegun, want: 3, wantErr: api.ReasonNothingToRecover},
+		"back already":                 {record: over},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -110,18 +115,48 @@ func TestRecoverWhatAnswers(t *testing.T) {
 	}
 }
 
+// TestRecoverWhatWasMovedOn: where a Migration or the record of a run shows that ordinals were moved on from the
+// destination, nothing is recovered, whatever was confirmed (I1).
+func TestRecoverWhatWasMovedOn(t *testing.T) {
+	on, _ := left(true)
+	on.Name, on.Annotations, on.ResourceVersion, on.UID = "on", nil, "", "on"
+	on.Spec.Destination.KubeConfigSecretRef = &api.SecretKeyReference{Name: "north"}
+	on.Status.Baseline.SourceCluster, on.Status.Baseline.DestinationCluster = "cluster-west", "cluster-north"
+	run := recorded(t, on)
+	run.Name, run.UID, run.Labels[records.LabelKey] = "sliceshift-on", "on", "on"
+	for name, tc := range map[string]struct {
+		other client.Object
+		want  string
+	}{
+		"a Migration": {on, "Migration shop/on in cluster"},
+		"a run":       {run, "(ConfigMap shop/sliceshift-on)"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m, objects := left(true)
+			east := apitest.Serve(t, servedToMove(api.GroupVersion), append(objects, recorded(t, m), tc.other)...)
+			c := newConsole("recover", "web", "-n", "shop", "--destination-is-off=cluster-west", "--nothing-moved-on", "--kubeconfig", east.Kubeconfig(t))
+			if got := c.Run(t); got != command.ExitStalled || !strings.Contains(c.Stderr.String(), api.ReasonMovedOn) || !strings.Contains(c.Stderr.String(), tc.want) {
+				t.Errorf("exit code %d\n%s%s", got, c.Stdout, c.Stderr)
+			}
+			if wrote := east.Wrote(); len(wrote) > 0 {
+				t.Errorf("it wrote %v", wrote)
+			}
+		})
+	}
+}
+
 // TestRecoverAResource: of a Migration the mode and the word are written at once.
 func TestRecoverAResource(t *testing.T) {
 	m, objects := left(true)
 	m.Annotations, m.ResourceVersion = nil, ""
 	m.Spec.Destination.KubeConfigSecretRef = &api.SecretKeyReference{Name: "west"}
 	east := apitest.Serve(t, servedToMove(api.GroupVersion), append(objects, m)...)
-	c := newConsole("recover", "web", "-n", "shop", "--destination-is-off=cluster-west", "--kubeconfig", east.Kubeconfig(t))
+	c := newConsole("recover", "web", "-n", "shop", "--destination-is-off=cluster-west", "--nothing-moved-on", "--kubeconfig", east.Kubeconfig(t))
 	if got := c.Run(t); got != command.ExitDone || !strings.HasSuffix(c.Stdout.String(), "migration shop/web is being recovered\n") {
 		t.Errorf("exit code %d\n%s%s", got, c.Stdout, c.Stderr)
 	}
 	now := &api.Migration{}
-	if err := east.Store.Get(t.Context(), client.ObjectKeyFromObject(m), now); err != nil || now.Spec.Mode != api.ModeRecover || now.Spec.Recovery.DestinationIsOff != "cluster-west" {
+	if err := east.Store.Get(t.Context(), client.ObjectKeyFromObject(m), now); err != nil || now.Spec.Mode != api.ModeRecover || now.Spec.Recovery != (api.RecoverySpec{DestinationIsOff: "cluster-west", NothingMovedOn: true}) {
 		t.Errorf("got %s, %+v: %v", now.Spec.Mode, now.Spec.Recovery, err)
 	}
 	if wrote := east.Wrote(); len(wrote) != 1 {

@@ -101,6 +101,11 @@ func unknown(cluster string) []string {
 	}
 }
 
+// UnknownAfterEnd is what no program can find out of a move that had been completed.
+func UnknownAfterEnd(cluster string) string {
+	return fmt.Sprintf("whether anything was moved on from cluster %s since the move was completed, by a Migration that is gone, by one of a cluster that was not asked, or by hand. It runs elsewhere then, on the disks that are parked here", cluster)
+}
+
 // LostCluster is what the destination's cluster is called.
 func LostCluster(m *api.Migration) string {
 	if name := m.Annotations[records.DestinationNameAnnotationKey]; name != "" {

@@ -1,0 +1,104 @@
+package migration
+
+import (
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+// began is when the migration began that is to be recovered.
+var began = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// between is a Migration of StatefulSet shop/web that has begun between two clusters, so long after the one that is to
+// be recovered.
+func between(from, to types.UID, after time.Duration, changes ...func(*api.Migration)) *api.Migration {
+	m := west(string(from+to), 1, changes...)
+	m.Spec.Source.Name = "web"
+	m.Status.Baseline = &api.Baseline{Replicas: 3, SourceCluster: from, DestinationCluster: to, StartTime: metav1.NewTime(began.Add(after))}
+	return m
+}
+
+// over is for one that has ended, so long after the one that is to be recovered has begun.
+func over(reason string, after time.Duration) func(*api.Migration) {
+	return func(m *api.Migration) {
+		condition(m, api.ConditionCompleted, metav1.ConditionTrue, reason, "it is done")
+		m.Status.Conditions[0].LastTransitionTime = metav1.NewTime(began.Add(after))
+	}
+}
+
+// TestMovesOn: what another migration has begun to take from this one's destination may run elsewhere, on the disks that
+// are parked at the source (I1, I2). What ended before, or was taken back, says nothing of them.
+func TestMovesOn(t *testing.T) {
+	const hour = time.Hour
+	m := between("east", "west", 0, over(api.ReasonMoved, hour))
+	elsewhere := func(m *api.Migration) { m.Namespace = "moves" }
+	for name, tc := range map[string]struct {
+		other *api.Migration
+		want  bool
+	}{
+		"it is under way":    {between("west", "north", 2*hour), true},
+		"it has moved":       {between("west", "north", 2*hour, over(api.ReasonMoved, 3*hour)), true},
+		"it has let go":      {between("west", "north", 2*hour, over(api.ReasonReleased, 3*hour)), true},
+		"it was rolled back": {between("west", "north", 2*hour, over(api.ReasonRolledBack, 3*hour)), false},
+		"it was recovered":   {between("west", "north", 2*hour, over(api.ReasonRecovered, 3*hour)), false},
+		"it is about to be back": {between("west", "north", 2*hour, func(m *api.Migration) {
+			condition(m, api.ConditionCompleted, metav1.ConditionFalse, api.ReasonRolledBack, "")
+		}), true},
+		"back to the source":          {between("west", "east", 2*hour), true},
+		"it moved here before":        {between("west", "east", -2*hour, over(api.ReasonMoved, -hour)), false},
+		"it ended when this began":    {between("west", "east", -2*hour, over(api.ReasonMoved, 0)), true},
+		"from another cluster":        {between("south", "north", 2*hour), false},
+		"itself":                      {m, false},
+		"of another namespace":        {between("west", "north", 2*hour, elsewhere), false},
+		"of that namespace all along": {between("west", "north", 2*hour, elsewhere, func(m *api.Migration) { m.Spec.Source.Namespace = "shop" }), true},
+	} {
+		if got := MovesOn(m, tc.other); got != tc.want {
+			t.Errorf("%s: %t, want %t", name, got, tc.want)
+		}
+	}
+	idle := between("west", "north", time.Hour)
+	idle.Status.Baseline = nil
+	if MovesOn(m, idle) {
+		t.Error("what has not begun has moved nothing on")
+	}
+	renamed := between("east", "west", 0)
+	renamed.Spec.Destination.Name, renamed.Spec.Destination.Namespace = "db", "store"
+	on := between("west", "north", hour)
+	if MovesOn(renamed, on) {
+		t.Error("another StatefulSet was moved on")
+	}
+	on.Spec.Source.Name, on.Namespace = "db", "store"
+	if !MovesOn(renamed, on) {
+		t.Error("it was moved on, by the name that it has there")
+	}
+	on.Spec.Source.Name = "web"
+	if MovesOn(renamed, on) {
+		t.Error("another StatefulSet of that namespace was moved on")
+	}
+	renamed.Status.Baseline = nil
+	if MovesOn(renamed, on) {
+		t.Error("what has not begun has brought nothing there")
+	}
+}
+
+// TestManagerFindsWhoMovedOn: a manager looks in all namespaces, for one that is to be recovered.
+func TestManagerFindsWhoMovedOn(t *testing.T) {
+	on := between("west", "north", time.Hour, func(m *api.Migration) { m.Namespace, m.Spec.Source.Namespace = "moves", "shop" })
+	m := between("east", "west", 0)
+	d := newDesk(t, m, on)
+	for mode, want := range map[api.Mode]string{api.ModeRecover: "Migration moves/westnorth", api.ModeRollback: "", api.ModeRun: ""} {
+		m.Spec.Mode = mode
+		if got, err := d.movedOn(t.Context(), m); got != want || err != nil {
+			t.Errorf("%s: %q, want %q: %v", mode, got, want, err)
+		}
+	}
+	m.Spec.Mode = api.ModeRecover
+	d.must(d.Client.Delete(t.Context(), on))
+	if got, err := d.movedOn(t.Context(), m); got != "" || err != nil {
+		t.Errorf("it is gone: %q, %v", got, err)
+	}
+}
