@@ -32,6 +32,7 @@ var gates = []Gate{
 	{"replicas", true, func(v *View, k int32) *plan.Hold { return gatePlanner{v}.tooManyDown(k) }},
 	{"pod template", true, func(v *View, _ int32) *plan.Hold { return gatePlanner{v}.outdated() }},
 	{"volumes asked for", false, func(v *View, _ int32) *plan.Hold { return gatePlanner{v}.askedAnew() }},
+	{"budget asked for", true, func(v *View, _ int32) *plan.Hold { return gatePlanner{v}.lowered() }},
 	{"roll-outs", true, func(v *View, _ int32) *plan.Hold { return cmp.Or(rollingOut(v.Source), rollingOut(v.Destination)) }},
 	{"start ordinal", false, func(v *View, _ int32) *plan.Hold {
 		if v.Numbers == nil {

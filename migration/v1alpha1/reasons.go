@@ -59,6 +59,7 @@ const (
 	ReasonRecoveryUnconfirmed  = "RecoveryNotConfirmed"
 	ReasonNothingToRecover     = "NothingToRecover"
 	ReasonMovedOn              = "MovedOn"
+	ReasonBudgetLowered        = "BudgetLowered"
 	ReasonNoNodeFits           = "NoNodeFits"
 	ReasonClaimTemplateMissing = "ClaimTemplateMissing"
 	ReasonScheduleInvalid      = "ScheduleInvalid"

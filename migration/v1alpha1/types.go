@@ -145,7 +145,9 @@ type MigrationSpec struct {
 	// maxUnavailable is the disruption budget d: how many replicas of the whole
 	// application may be unavailable at once, as a number or as a percentage
 	// (rounded up). Default: what the source's PodDisruptionBudget allows, or 1
-	// without one. It cannot exceed what the PodDisruptionBudget allows.
+	// without one. It cannot exceed what the PodDisruptionBudget allows. What counts
+	// is that with which the migration was accepted: a larger one changes nothing, and
+	// while a smaller one is written no further ordinal is stopped.
 	// +optional
 	// +kubebuilder:validation:XIntOrString
 	// +kubebuilder:validation:XValidation:rule="type(self) == int ? self >= 1 : self.matches('^([1-9][0-9]?|100)%$')",message="must be a number of at least 1 or a percentage from 1% to 100%"
