@@ -186,3 +186,22 @@ func wantReason(t *testing.T, got *Problem, want string) {
 		t.Errorf("got %+v, want %q", got, want)
 	}
 }
+
+// TestUsableSaysHowToUnpark: of a claim whose volume was parked the problem says what is to be looked at first, and the command
+// that points the volume at the claim again: its name, its namespace and its UID.
+func TestUsableSaysHowToUnpark(t *testing.T) {
+	h := parked("east")
+	h.Claim.Phase = corev1.ClaimLost
+	got := Usable(h)
+	if got == nil || got.Reason != ReasonClaimNotBound || !strings.Contains(got.Message, "parked its volume pv") || !strings.Contains(got.Message, "d/h") {
+		t.Fatalf("got %+v", got)
+	}
+	const want = `kubectl patch pv pv --type=merge -p '{"spec":{"claimRef":{"apiVersion":"v1","kind":"PersistentVolumeClaim","namespace":"east","name":"data-web-0","uid":"east-claim","resourceVersion":null}}}'`
+	if !strings.Contains(got.Remedy, want) || !strings.Contains(got.Remedy, "nothing uses this disk") {
+		t.Errorf("remedy: %s", got.Remedy)
+	}
+	h.Claim.Volume = "another"
+	if got := Usable(h); got == nil || strings.Contains(got.Remedy, "patch") {
+		t.Errorf("a claim of another volume: %+v", got)
+	}
+}

@@ -112,6 +112,8 @@ func Usable(h Holding) *Problem {
 		}
 	case !h.Volume.Found && h.Claim.Volume != "":
 		return VolumeLost(h)
+	case h.Parked() && h.Claim.Volume == h.Volume.Name:
+		return parkedHere(h)
 	case !h.Bound():
 		return &Problem{
 			ReasonClaimNotBound,
@@ -120,6 +122,21 @@ func Usable(h Holding) *Problem {
 		}
 	}
 	return nil
+}
+
+// parkedHere is for a claim whose volume a migration has parked: it was on its way when that migration was given up.
+func parkedHere(h Holding) *Problem {
+	return &Problem{
+		ReasonClaimNotBound,
+		fmt.Sprintf("claim %s/%s is %s: a migration has parked its volume %s, whose disk (%s) another volume may be for on the other side", h.Ref.Namespace, h.Ref.Name, phase(h.Claim.Phase), h.Volume.Name, h.Volume.Handle),
+		"make sure that nothing uses this disk: no pod of the ordinal, and no other volume of the disk that is bound, on either side; then, in the cluster of this claim: " + Unpark(h),
+	}
+}
+
+// Unpark is the command that points a parked volume at its claim again, in the cluster of both.
+func Unpark(h Holding) string {
+	return fmt.Sprintf(`kubectl patch pv %s --type=merge -p '{"spec":{"claimRef":{"apiVersion":"v1","kind":"PersistentVolumeClaim","namespace":"%s","name":"%s","uid":"%s","resourceVersion":null}}}'`,
+		h.Volume.Name, h.Ref.Namespace, h.Ref.Name, h.Claim.UID)
 }
 
 // barred says why the giver's volume may not be made at the taker, or nil: it need not be made,

@@ -36,7 +36,7 @@ func TestForeignWriters(t *testing.T) {
 		"destination scaled up":             {plan.ScaleDown, 2, func(s *plan.Snapshot) { s.Destination.Set.Replicas++; s.Destination.Set.ScalesBy = "argocd" }, api.ReasonForeignScale, `"argocd"`},
 		"destination moved":                 {plan.ScaleDown, 2, func(s *plan.Snapshot) { s.Destination.Set.Start-- }, api.ReasonForeignScale, "instead of [2,3)"},
 		"destination scaled to nothing":     {plan.ScaleDown, 3, func(s *plan.Snapshot) { s.Destination.Set.Replicas = 0 }, api.ReasonForeignScale, "1 and 0 ordinals of 3"},
-		"source replaced":                   {plan.ScaleDown, 2, func(s *plan.Snapshot) { s.Source.Set.UID = "another" }, api.ReasonSourceReplaced, "created again"},
+		"source replaced":                   {plan.ScaleDown, 2, func(s *plan.Snapshot) { s.Source.Set.UID, s.Source.Set.YoungClaim = "another", "data-web-0" }, api.ReasonSourceReplaced, "created again"},
 		"source deleted":                    {plan.ScaleDown, 2, func(s *plan.Snapshot) { s.Source.Set = plan.Set{Presence: plan.Absent, Name: "web"} }, api.ReasonSourceMissing, "does not exist"},
 		"source being deleted":              {plan.ScaleDown, 2, func(s *plan.Snapshot) { s.Source.Set.Terminating = true }, api.ReasonSourceBeingDeleted, "being deleted"},
 		"destination being deleted":         {plan.ScaleDown, 2, func(s *plan.Snapshot) { s.Destination.Set.Terminating = true }, api.ReasonDestinationDeleted, "being deleted"},

@@ -123,7 +123,7 @@ func sideOf(m *api.Migration, f *observed) plan.Side {
 	side.Budgets, side.OtherBudgets = budgetsOf(m, f)
 	if f.set != nil {
 		side.Set = SetOf(m, f.set, f.pods)
-		side.Set.Resource, side.Set.OwnsClaims = f.endpoint.Resource(), f.ownsClaims()
+		side.Set.Resource, side.Set.OwnsClaims, side.Set.YoungClaim = f.endpoint.Resource(), f.ownsClaims(), f.youngClaim(side.Set)
 		facts := f.endpoint.Kind().Observe(f.object, f.pods)
 		side.Set.Rolls, side.Set.Reserves = rollsOf(facts), facts.SkipsOrdinals
 		side.Set.ReservesBy = foreignWriter(f.set.ManagedFields, begun(m), `"f:reserveOrdinals"`)
@@ -144,6 +144,33 @@ func (f *observed) ownsClaims() []string {
 	}
 	slices.Sort(names)
 	return names
+}
+
+// older is by how much a claim must be older than its StatefulSet to count as one that was there before it: API servers of one
+// cluster may have different clocks.
+const older = time.Minute
+
+// youngClaim is a claim of an ordinal of the slice that was not there before its StatefulSet, the first by name.
+func (f *observed) youngClaim(set plan.Set) string {
+	var young []string
+	for name, claim := range f.claims {
+		if f.ofOrdinal(set, name) && claim.CreationTimestamp.Add(older).After(f.set.CreationTimestamp.Time) {
+			young = append(young, name)
+		}
+	}
+	if len(young) == 0 {
+		return ""
+	}
+	return slices.Min(young)
+}
+
+// ofOrdinal says whether a claim has the name of one of an ordinal that the slice owns.
+func (f *observed) ofOrdinal(set plan.Set, name string) bool {
+	return slices.ContainsFunc(f.set.Spec.VolumeClaimTemplates, func(template corev1.PersistentVolumeClaim) bool {
+		rest, is := strings.CutPrefix(name, template.Name+"-")
+		ordinal, belongs := OrdinalOf(set.Name, rest)
+		return is && belongs && set.Has(ordinal)
+	})
 }
 
 // SetOf is a StatefulSet in small values.

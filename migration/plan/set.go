@@ -44,6 +44,9 @@ type Set struct {
 	DeletesClaims bool
 	// OwnsClaims are the claims that it owns, ascending, as far as claims were read.
 	OwnsClaims []string
+	// YoungClaim names a claim of one of its ordinals that was made when it was, or since; empty: there is none, as far as
+	// claims were read. Of one that was made again they show that an ordinal is on a new disk.
+	YoungClaim string
 	// Rolls is how its roll-outs go.
 	Rolls Rolls
 	// Reserves is true when a slice of our own kind skips ordinals, which it then owns

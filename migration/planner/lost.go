@@ -35,17 +35,12 @@ func (p lossPlanner) letGo() *plan.Decision {
 func (p lossPlanner) lostSource() *plan.Decision {
 	source := p.Source.Set
 	emptied := p.layout.broken == "" && p.whole()
-	switch {
-	case source.Presence == plan.Absent && (!emptied || !p.Spec.DeleteSource):
+	if source.Presence == plan.Absent && (!emptied || !p.Spec.DeleteSource) {
 		return plan.Stalled(api.ReasonSourceMissing,
-			fmt.Sprintf("StatefulSet %s/%s does not exist in cluster %s any more", p.Source.Namespace, source.Name, p.Source.Cluster),
-			"no other one can take its place: delete this Migration, and see the runbook for the ordinals that the source still had")
-	case source.Presence == plan.Seen && source.UID != p.Record.Baseline.SourceUID:
-		return plan.Stalled(api.ReasonSourceReplaced,
-			fmt.Sprintf("StatefulSet %s/%s in cluster %s was deleted and created again since the migration began", p.Source.Namespace, source.Name, p.Source.Cluster),
-			"delete this Migration and create a new one")
+			fmt.Sprintf("%s does not exist any more%s", p.Source.Object(), againPlanner(p).between()),
+			"create it again as it was, with the ordinals, claim templates and claims that it had: it is then taken for the former one; else delete this Migration, and see the runbook for the ordinals that the source still had")
 	}
-	return nil
+	return againPlanner(p).madeAgain()
 }
 
 // lostDestination stalls when the StatefulSet that has taken ordinals is gone, or is another

@@ -265,13 +265,15 @@ func TestPlanEnds(t *testing.T) {
 		change func(*plan.Snapshot)
 		want   string
 	}{
-		"all has moved":             {func(*plan.Snapshot) {}, "recorded: " + api.ReasonMoved},
-		"one ordinal was read":      {func(s *plan.Snapshot) { s.Focused = true }, api.ReasonMoving},
-		"it is completed":           {func(s *plan.Snapshot) { s.Record.Completed = api.ReasonMoved }, "ReleaseFence destination web"},
-		"nothing is recorded":       {func(s *plan.Snapshot) { s.Record = plan.Record{} }, api.ReasonNothingToMove},
-		"nobody holds the fence":    {func(s *plan.Snapshot) { s.Record.Fence, s.Source.Set.Replicas = nil, 1 }, "recorded: no handoff"},
-		"a fence is of old":         {func(s *plan.Snapshot) { s.Source.Set.Fence, s.Source.Set.Replicas = "migration.0", 1 }, "WriteFence source web"},
-		"another source":            {func(s *plan.Snapshot) { s.Source.Set.UID, s.Engaged = "other", false }, api.ReasonSourceReplaced},
+		"all has moved":          {func(*plan.Snapshot) {}, "recorded: " + api.ReasonMoved},
+		"one ordinal was read":   {func(s *plan.Snapshot) { s.Focused = true }, api.ReasonMoving},
+		"it is completed":        {func(s *plan.Snapshot) { s.Record.Completed = api.ReasonMoved }, "ReleaseFence destination web"},
+		"nothing is recorded":    {func(s *plan.Snapshot) { s.Record = plan.Record{} }, api.ReasonNothingToMove},
+		"nobody holds the fence": {func(s *plan.Snapshot) { s.Record.Fence, s.Source.Set.Replicas = nil, 1 }, "recorded: no handoff"},
+		"a fence is of old":      {func(s *plan.Snapshot) { s.Source.Set.Fence, s.Source.Set.Replicas = "migration.0", 1 }, "WriteFence source web"},
+		"another source": {func(s *plan.Snapshot) {
+			s.Source.Set.UID, s.Source.Set.YoungClaim, s.Engaged = "other", "data-web-0", false
+		}, api.ReasonSourceReplaced},
 		"a slice was scaled":        {func(s *plan.Snapshot) { s.Source.Set.Replicas, s.Destination.NamespaceFound = 1, false }, api.ReasonForeignScale},
 		"the namespace is gone":     {func(s *plan.Snapshot) { s.Destination.NamespaceFound = false }, api.ReasonNamespaceMissing},
 		"numbers beyond all reason": {func(s *plan.Snapshot) { s.Source.Set.Replicas = -1 }, api.ReasonOrdinalsUnbounded},

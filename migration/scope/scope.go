@@ -125,7 +125,7 @@ func readsForHold(s plan.Snapshot, hold *plan.Hold) Reads {
 		return Reads{Live: true, Dependencies: true}
 	case hold.Reason == api.ReasonClusterReplaced:
 		return Reads{Live: true, Identity: BothSides}
-	case slices.Contains([]string{api.ReasonDestinationMissing, api.ReasonDestinationReplaced, volumes.ReasonAnotherDisk}, hold.Reason):
+	case slices.Contains([]string{api.ReasonSourceReplaced, api.ReasonDestinationMissing, api.ReasonDestinationReplaced, volumes.ReasonAnotherDisk}, hold.Reason):
 		return Reads{Live: true, Wide: true}
 	default:
 		return Reads{}
@@ -218,8 +218,8 @@ func (sc Reads) kinds(need Reads) bool {
 
 // takesForAnother says whether a record takes one StatefulSet for another one.
 func takesForAnother(s plan.Snapshot, decision plan.Decision) bool {
-	was := s.Record.Baseline.DestinationUID
-	return was != "" && decision.Record.Baseline.DestinationUID != was
+	was, is := s.Record.Baseline, decision.Record.Baseline
+	return was.DestinationUID != "" && is.DestinationUID != was.DestinationUID || is.SourceUID != was.SourceUID
 }
 
 // Sides are sides of which something is read.

@@ -1,0 +1,164 @@
+package planner
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/sliceshift/sliceshift/migration/plan"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/volumes"
+)
+
+// againPlanner judges a source that was deleted and created again in mid-move, as it is done to change a field that cannot be
+// changed otherwise.
+type againPlanner struct{ *View }
+
+// madeAgain takes such a source for the former one where nothing tells the two apart but the UID: ordinals, claim templates, and
+// claims (I1, I3). The record is all that is written; then the fence is written anew, before anything else. Any other one stalls.
+func (p againPlanner) madeAgain() *plan.Decision {
+	set, known := p.Source.Set, p.Record.Baseline.SourceUID
+	if set.Presence != plan.Seen || set.UID == known {
+		return nil
+	}
+	differs := p.differs()
+	if differs == "" {
+		next, base := p.Record, *p.Record.Baseline
+		base.SourceUID = set.UID
+		next.Baseline = &base
+		return &plan.Decision{Record: &next}
+	}
+	return plan.Stalled(api.ReasonSourceReplaced,
+		fmt.Sprintf("%s was deleted and created again since the migration began, and is not taken for the former one: %s%s", p.Source.Object(), differs, p.between()), p.likeTheFormer())
+}
+
+// differs says what tells the source from the former one; empty: nothing does. What was not read counts as another.
+func (p againPlanner) differs() string {
+	set, base := p.Source.Set, p.Record.Baseline
+	had := make([]string, 0, len(base.Volumes))
+	for _, v := range base.Volumes {
+		had = append(had, v.ClaimTemplate)
+	}
+	slices.Sort(had)
+	gap := p.layout.gap
+	switch {
+	case set.Terminating:
+		return "it is being deleted again"
+	case p.Destination.Lost:
+		return fmt.Sprintf("cluster %s is declared to be off, so that nothing shows which ordinals it had", p.Destination.Cluster)
+	case p.Focused:
+		return "not all of its claims were read"
+	case !slices.Equal(set.Templates, had):
+		return fmt.Sprintf("its claim templates are %s, and were %s", named(set.Templates), named(had))
+	case p.layout.broken != "":
+		return p.layout.broken
+	case gap != nil && (p.Record.Handoff == nil || p.Record.Handoff.Ordinal != *gap):
+		return fmt.Sprintf("neither slice owns ordinal %d, and it is not on its way", *gap)
+	case set.YoungClaim != "":
+		return fmt.Sprintf("claim %s/%s was made when it was, or since: its pod runs, or would start, on a new disk", p.Source.Namespace, set.YoungClaim)
+	}
+	if problem := p.anotherDisk(); problem != nil {
+		return problem.Message
+	}
+	return p.offRecord()
+}
+
+// anotherDisk is why an ordinal that the destination has is not on the disk that was carried over.
+func (p againPlanner) anotherDisk() *volumes.Problem { return lossPlanner(p).anotherDisk() }
+
+// offRecord says that the ordinal on its way is not on the volumes that were recorded of it; empty: it is.
+func (p againPlanner) offRecord() string {
+	handoff := p.Record.Handoff
+	if handoff == nil {
+		return ""
+	}
+	found, hold := p.volumesOf(handoff.Ordinal)
+	if hold != nil {
+		return hold.Message
+	}
+	for _, v := range found {
+		recorded := plan.RecordedVolume(handoff, v.Ordinal, v.Template)
+		giver := p.pair(v).Giver
+		switch problem := volumes.Replaced(giver, recorded.Disk); {
+		case recorded.Name == "" || giver.Claim.Volume != recorded.Name:
+			return fmt.Sprintf("claim %s/%s names volume %q, and had %q when ordinal %d began to move", giver.Ref.Namespace, giver.Ref.Name, giver.Claim.Volume, recorded.Name, v.Ordinal)
+		case problem != nil:
+			return problem.Message
+		}
+	}
+	return ""
+}
+
+// between says which ordinal is on its way, and where its volumes are; empty: none is.
+func (p againPlanner) between() string {
+	handoff := p.Record.Handoff
+	if handoff == nil {
+		return ""
+	}
+	text := fmt.Sprintf("; ordinal %d is on its way, at %s", handoff.Ordinal, handoff.Step)
+	for _, v := range p.Volumes {
+		if v.Ordinal != handoff.Ordinal {
+			continue
+		}
+		for _, name := range plan.SideNames {
+			if where := whereabouts(*v.Holding(name)); where != "" {
+				text += fmt.Sprintf("; in cluster %s %s", p.Side(name).Cluster, where)
+			}
+		}
+	}
+	return text
+}
+
+// whereabouts says how the volume of a claim stands; empty: there is none.
+func whereabouts(h volumes.Holding) string {
+	switch {
+	case !h.Volume.Found:
+		return ""
+	case h.Parked():
+		return fmt.Sprintf("volume %s is parked", h.Volume.Name)
+	case h.Bound():
+		return fmt.Sprintf("volume %s is bound to claim %s/%s", h.Volume.Name, h.Ref.Namespace, h.Ref.Name)
+	default:
+		return fmt.Sprintf("volume %s is not bound", h.Volume.Name)
+	}
+}
+
+// likeTheFormer says how the source comes to be taken for the former one, and what to do where it cannot.
+func (p againPlanner) likeTheFormer() string {
+	start, replicas := p.due()
+	set := p.Source.Set
+	remedy := fmt.Sprintf("let it have the claim templates and claims of the former one, and the ordinals %s: kubectl patch %s -n %s %s --type=merge -p '{\"spec\":{\"ordinals\":{\"start\":%d},\"replicas\":%d}}' in cluster %s; then the migration goes on by itself",
+		plan.Span(start, replicas), set.ResourceName(), p.Source.Namespace, set.Name, start, replicas, p.Source.Cluster)
+	if !p.down() {
+		return remedy + "; else delete this Migration and create a new one"
+	}
+	return remedy + fmt.Sprintf("; else delete this Migration, which leaves ordinal %d down, and start it by hand as the runbook says under SourceReplaced, before a new one can be created", p.Record.Handoff.Ordinal)
+}
+
+// due is the range that the source had when it was made again, as far as it can be told: what the destination does not own and
+// is not down on its way.
+func (p againPlanner) due() (start, replicas int32) {
+	left := int32(0)
+	if p.down() {
+		left = 1
+	}
+	return p.layout.sourceStart(left), max(0, p.layout.hi-p.layout.lo-p.layout.moved-left)
+}
+
+// down says whether the ordinal on its way was stopped, and is not started yet.
+func (p againPlanner) down() bool {
+	handoff := p.Record.Handoff
+	if handoff == nil || p.Destination.Set.Has(handoff.Ordinal) {
+		return false
+	}
+	past := []api.Step{api.StepAwaitRelease, api.StepCarryVolumes, api.StepScaleUp}
+	return p.direction() == api.Back || slices.Contains(past, handoff.Step) || p.layout.gap != nil
+}
+
+// named lists names, or says that there are none.
+func named(names []string) string {
+	if len(names) == 0 {
+		return "none"
+	}
+	return strings.Join(names, ", ")
+}
