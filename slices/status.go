@@ -36,6 +36,7 @@ func statusOf(s observe.Seen, in decide.Input, decision decide.Decision, failed 
 	status.VolumeClaims = s.VolumeClaims(in.Spec.Ordinals())
 	status.LastProgressTime = lastProgress(decision.Progress)
 	renderProgressing(set, &status, in, decision)
+	renderSplit(set, &status)
 	renderHeld(set, &status, decision)
 	renderFailure(set, &status, failed)
 	renderReady(set, &status, decision)
@@ -109,6 +110,16 @@ func staying(pods []decide.Pod) (count int) {
 		}
 	}
 	return count
+}
+
+// renderSplit keeps in the status that another slice may own ordinals of the application.
+func renderSplit(set *api.StatefulSet, status *api.StatefulSetStatus) {
+	switch {
+	case decide.SplitOf(set):
+		condition(set, status, api.ConditionSplit, true, "Marked", "another slice may own ordinals of the application: there are no surge pods; until the annotation "+api.SplitAnnotationKey+" is "+api.NotSplit)
+	case meta.FindStatusCondition(status.Conditions, api.ConditionSplit) != nil:
+		meta.RemoveStatusCondition(&status.Conditions, api.ConditionSplit)
+	}
 }
 
 // told bounds how many held ordinals the condition names.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -61,7 +62,7 @@ func SpecOf(set *api.StatefulSet) (Spec, error) {
 	if recreate := set.Spec.UpdateStrategy.Recreate; recreate != nil && spec.Strategy == api.Recreate {
 		spec.OnFailure = cmp.Or(recreate.OnFailure, api.Halt)
 	}
-	_, spec.Split = set.Annotations[api.SplitAnnotationKey]
+	spec.Split = SplitOf(set)
 	if spec.Migrating {
 		spec.besideMigration(api.ShareOf(set.Annotations))
 	}
@@ -70,6 +71,17 @@ func SpecOf(set *api.StatefulSet) (Spec, error) {
 		spec.MaxUnavailable = max(spec.MaxUnavailable, 1)
 	}
 	return spec, nil
+}
+
+// SplitOf says whether another slice may own ordinals of the application. What a migration, or a person, has said of that stays
+// true in the status until the annotation says "false": who replaces the set takes its annotations off, and means nothing by it.
+func SplitOf(set *api.StatefulSet) bool {
+	_, migrating := set.Annotations[api.MigratingAnnotationKey]
+	said, says := set.Annotations[api.SplitAnnotationKey]
+	if migrating || says {
+		return migrating || said != api.NotSplit
+	}
+	return meta.IsStatusConditionTrue(set.Status.Conditions, api.ConditionSplit)
 }
 
 // tellOf is which pods are told why they are deleted. A set with a grace asks for it, and one

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
@@ -138,6 +139,37 @@ func TestSplit(t *testing.T) {
 			t.Errorf("held %+v", d.Held)
 		}
 	})
+}
+
+// TestSplitIsKept: a slice that was replaced without its annotations keeps to its range, for the status says that it is split
+// (I1); until somebody says that it is not.
+func TestSplitIsKept(t *testing.T) {
+	told := []metav1.Condition{{Type: api.ConditionSplit, Status: metav1.ConditionTrue}}
+	for name, tc := range map[string]struct {
+		marks map[string]string
+		told  []metav1.Condition
+		want  bool
+	}{
+		"nobody has said so":        {nil, nil, false},
+		"a migration drives it":     {map[string]string{api.MigratingAnnotationKey: "true"}, nil, true},
+		"a migration has split it":  {map[string]string{api.SplitAnnotationKey: "true"}, nil, true},
+		"replaced":                  {nil, told, true},
+		"joined":                    {map[string]string{api.SplitAnnotationKey: api.NotSplit}, told, false},
+		"joined, and driven again":  {map[string]string{api.SplitAnnotationKey: api.NotSplit, api.MigratingAnnotationKey: "true"}, told, true},
+		"the status tells of joint": {nil, []metav1.Condition{{Type: api.ConditionSplit, Status: metav1.ConditionFalse}}, false},
+	} {
+		set := namedSet("web", nil)
+		set.Annotations, set.Status.Conditions = tc.marks, tc.told
+		set.Spec.Replicas = new(int32(2))
+		set.Spec.UpdateStrategy.RollingUpdate = &api.RollingUpdateStrategy{MaxSurge: new(intstr.FromInt32(1)), MaxUnavailable: new(intstr.FromInt32(0))}
+		spec, err := SpecOf(set)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, surges := spec.Above(); spec.Split != tc.want || surges == tc.want {
+			t.Errorf("%s: split %t, surges %t", name, spec.Split, surges)
+		}
+	}
 }
 
 // TestSurgesBesideClaims: an ordinal whose claims are somebody's is passed over, and whoever stands in

@@ -68,7 +68,7 @@ func (d updates) budgetMessage() string {
 	}
 	message := fmt.Sprintf("it waits until fewer than maxUnavailable (%d) pods are unavailable", d.Spec.MaxUnavailable)
 	if d.Spec.Split && d.Spec.MaxSurge > 0 {
-		message += fmt.Sprintf("; none stands in (maxSurge), for another slice may own the ordinals above (annotation %s)", api.SplitAnnotationKey)
+		message += fmt.Sprintf("; none stands in (maxSurge), for another slice may own the ordinals above (annotation %s; %q says that none does)", api.SplitAnnotationKey, api.NotSplit)
 	}
 	return message
 }

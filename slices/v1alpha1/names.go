@@ -48,8 +48,12 @@ const MigratingAnnotationKey = "apps.sliceshift.io/migrating"
 // SplitAnnotationKey is on a StatefulSet whose application is split for good: another slice owns
 // some of its ordinals, and may be anywhere. It has no surge pods (maxSurge), for
 // the ordinals above its range may be the other one's. A migration writes it when it ends with both, and
-// takes it away when it ends with one.
+// NotSplit when it ends with one. What it has said is kept in the condition Split: taking the annotation off
+// takes nothing back.
 const SplitAnnotationKey = "apps.sliceshift.io/split"
+
+// NotSplit is the value of that annotation which says that no other slice owns ordinals of the application.
+const NotSplit = "false"
 
 // SurgeAnnotationKey is on a claim that was made for a surge pod (maxSurge), one above the
 // range: it goes with that pod, whatever the retention policy says, unless the ordinal
@@ -123,6 +127,8 @@ const (
 	// ConditionHeld is True while a pod is left alone that would be acted on; its
 	// message says which and why.
 	ConditionHeld = "Held"
+	// ConditionSplit is True as long as another slice may own ordinals of the application: see SplitAnnotationKey.
+	ConditionSplit = "Split"
 	// ConditionFailedCreatePod and ConditionFailedUpdatePod are True while the API server
 	// refuses to make a pod, or any other write of one or of its claims.
 	ConditionFailedCreatePod = "FailedCreatePod"
