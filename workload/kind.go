@@ -57,6 +57,12 @@ type Facts struct {
 	CapObserved bool
 	// SkipsOrdinals is true when the range has gaps.
 	SkipsOrdinals bool
+	// Paused is true when roll-outs are paused, ByHand when a pod gets another revision only as somebody deletes it.
+	Paused, ByHand bool
+	// KeepsBelow is the ordinal below which pods keep the former revision; 0: there is none.
+	KeepsBelow int32
+	// Unmarked is true when the set lacks what Fenced says.
+	Unmarked bool
 	// MinReadySeconds of roll-outs, where the kind has them apart.
 	MinReadySeconds int32
 }

@@ -69,8 +69,21 @@ func (Native) Fenced() map[string]any { return nil }
 // Released implements Kind.
 func (Native) Released(bool) map[string]any { return nil }
 
-// Observe implements Kind.
-func (Native) Observe(client.Object, []corev1.Pod) Facts { return Facts{} }
+// Observe implements Kind. A partition counts pods from the first one.
+func (Native) Observe(object client.Object, _ []corev1.Pod) Facts {
+	set, is := object.(*appsv1.StatefulSet)
+	if !is {
+		return Facts{}
+	}
+	facts := Facts{ByHand: set.Spec.UpdateStrategy.Type == appsv1.OnDeleteStatefulSetStrategyType}
+	if rolling := set.Spec.UpdateStrategy.RollingUpdate; rolling != nil && rolling.Partition != nil && *rolling.Partition > 0 && !facts.ByHand {
+		facts.KeepsBelow = *rolling.Partition
+		if set.Spec.Ordinals != nil {
+			facts.KeepsBelow += set.Spec.Ordinals.Start
+		}
+	}
+	return facts
+}
 
 // Updating implements Kind.
 func (Native) Updating(*corev1.Pod) bool { return false }

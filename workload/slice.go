@@ -48,7 +48,7 @@ func (Slice) Fenced() map[string]any {
 
 // Released implements Kind.
 func (Slice) Released(split bool) map[string]any {
-	marks := map[string]any{slicesapi.MigratingAnnotationKey: nil, slicesapi.MaxUnavailableAnnotationKey: nil, slicesapi.SplitAnnotationKey: nil}
+	marks := map[string]any{slicesapi.MigratingAnnotationKey: nil, slicesapi.MaxUnavailableAnnotationKey: nil, slicesapi.SplitAnnotationKey: slicesapi.NotSplit}
 	if split {
 		marks[slicesapi.SplitAnnotationKey] = "true"
 	}
@@ -63,11 +63,22 @@ func (Slice) Observe(object client.Object, pods []corev1.Pod) Facts {
 	}
 	facts := Facts{
 		Managed: true, AllAtOnce: set.Spec.UpdateStrategy.Type == slicesapi.Recreate, DeleteRequested: deleteRequested(set, pods),
+		Paused: set.Spec.Paused, ByHand: set.Spec.UpdateStrategy.Type == slicesapi.OnDelete, Unmarked: set.Annotations[slicesapi.MigratingAnnotationKey] == "",
 		Cap: slicesapi.ShareOf(set.Annotations), SkipsOrdinals: len(set.Spec.ReserveOrdinals) > 0,
 	}
 	facts.CapObserved = equality.Semantic.DeepEqual(facts.Cap, set.Status.ObservedMaxUnavailable)
-	if rolling := set.Spec.UpdateStrategy.RollingUpdate; rolling != nil && rolling.MinReadySeconds != nil {
+	rolling := set.Spec.UpdateStrategy.RollingUpdate
+	if rolling == nil {
+		return facts
+	}
+	if rolling.MinReadySeconds != nil {
 		facts.MinReadySeconds = *rolling.MinReadySeconds
+	}
+	if rolls := set.Spec.UpdateStrategy.Type == "" || set.Spec.UpdateStrategy.Type == slicesapi.RollingUpdate; rolls {
+		facts.Paused = facts.Paused || rolling.Paused
+		if rolling.Partition != nil {
+			facts.KeepsBelow = *rolling.Partition
+		}
 	}
 	return facts
 }

@@ -126,6 +126,7 @@ func sideOf(m *api.Migration, f *observed) plan.Side {
 		side.Set.Resource, side.Set.OwnsClaims, side.Set.YoungClaim = f.endpoint.Resource(), f.ownsClaims(), f.youngClaim(side.Set)
 		facts := f.endpoint.Kind().Observe(f.object, f.pods)
 		side.Set.Rolls, side.Set.Reserves = rollsOf(facts), facts.SkipsOrdinals
+		side.Set.Rolls.Stays = staysOf(f.set, f.pods, facts)
 		side.Set.ReservesBy = foreignWriter(f.set.ManagedFields, begun(m), `"f:reserveOrdinals"`)
 		side.Set.MinReady = max(side.Set.MinReady, time.Duration(facts.MinReadySeconds)*time.Second)
 	}
@@ -200,11 +201,31 @@ func SetOf(m *api.Migration, set *appsv1.StatefulSet, pods []corev1.Pod) plan.Se
 
 // rollsOf is how the roll-outs of a StatefulSet go whose kind has something to say of them.
 func rollsOf(facts workload.Facts) plan.Rolls {
-	rolls := plan.Rolls{Own: facts.Managed, AllAtOnce: facts.AllAtOnce, Asked: facts.DeleteRequested, Heeded: facts.CapObserved}
+	rolls := plan.Rolls{Own: facts.Managed, AllAtOnce: facts.AllAtOnce, Asked: facts.DeleteRequested, Heeded: facts.CapObserved, Unmarked: facts.Unmarked}
 	if facts.Cap != nil {
 		rolls.Shared, rolls.Share = true, *facts.Cap
 	}
 	return rolls
+}
+
+// staysOf is why pods that do not have the update revision, and are not on their way out, keep theirs.
+func staysOf(set *appsv1.StatefulSet, pods []corev1.Pod, facts workload.Facts) plan.Stays {
+	for i := range pods {
+		pod := &pods[i]
+		if rolledOut(set, pods[i:i+1]) || pod.DeletionTimestamp != nil {
+			continue
+		}
+		ordinal, belongs := OrdinalOf(set.Name, pod.Name)
+		switch {
+		case facts.Paused:
+			return plan.StaysPaused
+		case facts.ByHand:
+			return plan.StaysOnDelete
+		case belongs && ordinal < facts.KeepsBelow:
+			return plan.StaysPartition
+		}
+	}
+	return ""
 }
 
 // rolledOut says whether every pod of the set has its update revision. The pods'

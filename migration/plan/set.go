@@ -63,6 +63,10 @@ type Rolls struct {
 	// AllAtOnce is true when it replaces all pods together; Asked when somebody has asked
 	// for a pod to go, which is done as a roll-out does it.
 	AllAtOnce, Asked bool
+	// Stays is why its roll-out cannot end by itself; empty: it can.
+	Stays Stays
+	// Unmarked is true when it lacks the marks by which its controller hears that a migration drives it.
+	Unmarked bool
 	// Shared is true when the set has been given a share: how many of its pods may be
 	// unavailable for an available one to be updated. Heeded is true when its controller
 	// has confirmed that, or that there is none.
@@ -70,6 +74,16 @@ type Rolls struct {
 	Share  int32
 	Heeded bool
 }
+
+// Stays is why pods keep a former revision until somebody does something about it; empty: a roll-out gets to all of them.
+type Stays string
+
+// Why they do.
+const (
+	StaysPaused    Stays = "paused"
+	StaysOnDelete  Stays = "OnDelete"
+	StaysPartition Stays = "partition"
+)
 
 // ResourceName is how kubectl calls the set's kind.
 func (s Set) ResourceName() string { return cmp.Or(s.Resource, NativeResource) }

@@ -80,7 +80,7 @@ func (p fencePlanner) ensureFence() *plan.Decision {
 	for _, name := range plan.SideNames {
 		side := p.Side(name)
 		set := side.Set
-		if set.Presence != plan.Seen || set.Fence == want {
+		if set.Presence != plan.Seen || set.Fence == want && !set.Rolls.Unmarked {
 			continue
 		}
 		if owner := api.FenceOwner(set.Fence); owner != "" && owner != p.UID {

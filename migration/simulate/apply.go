@@ -98,7 +98,7 @@ func (a apiServer) applySet(side *plan.Side, e plan.Effect) error {
 	}
 	switch e.Verb {
 	case plan.WriteFence:
-		set.Fence = e.Fence
+		set.Fence, set.Rolls.Unmarked = e.Fence, false
 	case plan.ReleaseFence:
 		set.Fence, set.Rolls.Shared, set.Rolls.Share = "", false, 0
 	case plan.SetShare:

@@ -1,0 +1,49 @@
+package planner
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/sliceshift/sliceshift/migration/internal/plantest"
+	"github.com/sliceshift/sliceshift/migration/plan"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+// TestRolloutThatDoesNotEnd: a roll-out that waits for somebody stalls the move either way, with the patch that ends it; one that
+// goes on by itself is waited for (I6).
+func TestRolloutThatDoesNotEnd(t *testing.T) {
+	for stays, want := range map[plan.Stays]string{
+		"":                  "",
+		plan.StaysPaused:    `{"spec":{"paused":false,"updateStrategy":{"rollingUpdate":{"paused":false}}}}`,
+		plan.StaysOnDelete:  `{"spec":{"updateStrategy":{"type":"RollingUpdate"}}}`,
+		plan.StaysPartition: `{"spec":{"updateStrategy":{"rollingUpdate":{"partition":0}}}}`,
+	} {
+		for _, name := range plan.SideNames {
+			for _, mode := range []api.Mode{api.ModeRun, api.ModeRollback} {
+				p := halfway(plantest.InTurn(rollsOutAt(name), changesRolls(name, func(r *plan.Rolls) { r.Stays = stays }), func(s *plan.Snapshot) { s.Spec.Mode = mode }))
+				next := map[api.Mode]int32{api.ModeRun: 1, api.ModeRollback: 2}[mode]
+				got := p.gate(next)
+				if got == nil || got.Reason != api.ReasonRolloutInProgress || got.Stalled != (want != "") || !strings.Contains(got.Remedy, want) {
+					t.Fatalf("%s, %s, %q: got %+v", name, mode, stays, got)
+				}
+				if want != "" && !strings.Contains(got.Remedy, "in cluster "+p.Side(name).Cluster+": kubectl patch sts -n shop web ") {
+					t.Errorf("%s, %s, %q: remedy %q", name, mode, stays, got.Remedy)
+				}
+			}
+		}
+	}
+}
+
+// TestFenceWithoutMarks: a slice of our own kind that lacks the marks of a migration is fenced again, before anything else (I1).
+func TestFenceWithoutMarks(t *testing.T) {
+	for _, name := range plan.SideNames {
+		p := halfway(changesRolls(name, func(r *plan.Rolls) { r.Unmarked = true }))
+		got := p.ensureFence()
+		if got == nil || got.Effect == nil || got.Effect.Verb != plan.WriteFence || got.Effect.Side != name || got.Effect.Fence != "m.2" {
+			t.Errorf("%s: got %+v", name, got)
+		}
+	}
+	if got := halfway(nil).ensureFence(); got != nil {
+		t.Errorf("with its marks: %+v", got)
+	}
+}
