@@ -375,7 +375,7 @@ func (f *observed) budgetOf(m *api.Migration, budget *policyv1.PodDisruptionBudg
 		view.RevertedBy = revertedBy(m, budget)
 		return view
 	}
-	view.Fence = fence
+	view.Fence, view.WrittenTime = fence, writtenTime(budget.ManagedFields)
 	if view.Form.String() != wrote {
 		view.EditedBy = foreignWriter(budget.ManagedFields, begun(m), `"f:maxUnavailable"`, `"f:minAvailable"`)
 		if view.EditedBy == "" {
@@ -398,6 +398,17 @@ func revertedBy(m *api.Migration, budget *policyv1.PodDisruptionBudget) string {
 		return ""
 	}
 	return foreignWriter(budget.ManagedFields, since, `"f:maxUnavailable"`, `"f:minAvailable"`)
+}
+
+// writtenTime is when a migration wrote an object last, as its API server says; zero: it does not say.
+func writtenTime(fields []metav1.ManagedFieldsEntry) time.Time {
+	var last time.Time
+	for _, entry := range fields {
+		if entry.Manager == api.FieldManager && entry.Subresource == "" && entry.Time != nil && entry.Time.After(last) {
+			last = entry.Time.Time
+		}
+	}
+	return last
 }
 
 // begun is when a migration began; managed fields have the same precision.

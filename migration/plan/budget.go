@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -34,6 +35,8 @@ type Budget struct {
 	// Fence is the fence under which the migration wrote it; empty as long as it has
 	// not taken the budget over.
 	Fence string
+	// WrittenTime is when a migration wrote it last, by the clock of its API server; zero: that is not known.
+	WrittenTime time.Time
 	// Ours is true when this migration created it.
 	Ours bool
 	// Author is the form in which its author wrote it, as a migration has noted it before it

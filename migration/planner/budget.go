@@ -2,6 +2,7 @@ package planner
 
 import (
 	"fmt"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -230,8 +231,28 @@ func (p budgetPlanner) budgetsTaken() *plan.Decision {
 			}
 		}
 	}
-	now := metav1.NewTime(p.Now)
-	return p.takenSince(&now)
+	taken := metav1.NewTime(p.budgetsWritten())
+	return p.takenSince(&taken)
+}
+
+// budgetsWritten is when the last of the PodDisruptionBudgets was written, by the clock of its API server: what others
+// write is timed by the same. Where that is not known this process's clock has to do.
+func (p budgetPlanner) budgetsWritten() time.Time {
+	var last time.Time
+	for _, side := range []*plan.Side{&p.Source, &p.Destination} {
+		for _, budget := range side.Budgets {
+			if budget.WrittenTime.IsZero() {
+				return p.Now
+			}
+			if budget.WrittenTime.After(last) {
+				last = budget.WrittenTime
+			}
+		}
+	}
+	if last.IsZero() {
+		return p.Now
+	}
+	return last
 }
 
 // giveBack restores a side's PodDisruptionBudget. From then on it may be edited by its author.

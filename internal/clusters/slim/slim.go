@@ -33,7 +33,7 @@ func Down(object client.Object) {
 	case *corev1.Service:
 		*object = corev1.Service{ObjectMeta: slimMeta(object.ObjectMeta)}
 	case *policyv1.PodDisruptionBudget:
-		object.ManagedFields = writers(object.ManagedFields)
+		object.ManagedFields = append(writers(object.ManagedFields), timesOfOurs(object.ManagedFields)...)
 		object.Status.Conditions = nil
 		delete(object.Annotations, corev1.LastAppliedConfigAnnotation)
 	default:
@@ -136,6 +136,17 @@ func writers(fields []metav1.ManagedFieldsEntry) []metav1.ManagedFieldsEntry {
 	for _, entry := range fields {
 		if entry.Manager != api.FieldManager && entry.Subresource != "status" && entry.FieldsV1 != nil {
 			kept = append(kept, entry)
+		}
+	}
+	return kept
+}
+
+// timesOfOurs keeps when a migration wrote an object, without what.
+func timesOfOurs(fields []metav1.ManagedFieldsEntry) []metav1.ManagedFieldsEntry {
+	var kept []metav1.ManagedFieldsEntry
+	for _, entry := range fields {
+		if entry.Manager == api.FieldManager && entry.Subresource == "" && entry.Time != nil {
+			kept = append(kept, metav1.ManagedFieldsEntry{Manager: entry.Manager, Time: entry.Time})
 		}
 	}
 	return kept
