@@ -41,7 +41,7 @@ func (r *release) imageArchive(dir string, all []built) error {
 			Add: image, Descriptor: v1.Descriptor{Platform: &v1.Platform{OS: programs[0].os, Architecture: programs[0].arch}},
 		})
 	}
-	packed, err := r.packLayout(index)
+	packed, err := r.packLayout(plainIndex{index})
 	if err != nil {
 		return err
 	}
