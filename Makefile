@@ -122,11 +122,12 @@ chart: ## The Helm chart is linted, compared with config/, installed, upgraded a
 	@$(GOTEST) ./charts
 	@$(GO) test -count=1 -timeout 20m -run '^TestChart' $(MOVES)
 
-release: ## All that is published of a version, twice and compared, into out/release: VERSION=v1.2.3 REPOSITORY=registry.example.com/sliceshift-manager.
-	$(GO) run ./hack/release $(if $(filter-out dev,$(VERSION)),-version $(VERSION)) $(if $(REPOSITORY),-image $(REPOSITORY)) $(if $(PLATFORMS),-platforms $(PLATFORMS)) -verify out/release
+VERIFY ?= -verify
+release: ## All that is published of a version, twice and compared, into out/release: VERSION=v1.2.3 REPOSITORY=registry.example.com/sliceshift-manager. VERIFY= makes it once.
+	$(GO) run ./hack/release $(if $(filter-out dev,$(VERSION)),-version $(VERSION)) $(if $(REPOSITORY),-image $(REPOSITORY)) $(if $(PLATFORMS),-platforms $(PLATFORMS)) $(VERIFY) out/release
 
 ##@ The stages of .ci/stages.yaml, each by itself
-.PHONY: stages modules vet unit unit-sequential packages-made controlplane sidecars disks clusters moves-1 moves-2 moves-3 moves-4 browser chromium screenshots kind-moves kind-slices kind-suite kind-machines kind-tutorial
+.PHONY: stages modules vet unit unit-sequential packages-made skopeo controlplane sidecars disks clusters moves-1 moves-2 moves-3 moves-4 browser chromium screenshots kind-moves kind-slices kind-suite kind-machines kind-tutorial
 stages: # as CI runs them: LIMIT=80m
 	@$(STAGES) $(if $(LIMIT),-limit $(LIMIT))
 
@@ -142,7 +143,10 @@ unit: # the tests that need no cluster, in a random order
 unit-sequential: # those of packages without goroutines, which have no use for the race detector
 	@$(GOTEST) -shuffle=on $$(./hack/packages sequential)
 
-packages-made: # what is published: the chart, and a release for this platform; helm and others are built the first time
+skopeo: # what pushes an image as the pages say
+	@command -v skopeo >/dev/null || { apt-get update -q && apt-get install -y --no-install-recommends skopeo; } >/dev/null
+
+packages-made: skopeo controlplane # what is published: the chart, and a release, pushed to a registry of the tests; helm and others are built the first time
 	@$(GOTEST) -timeout 30m $$(./hack/packages tools)
 
 controlplane: # the binary of the control planes: minutes the first time
@@ -196,8 +200,8 @@ kind-suite: # what only kubelets can show
 	@$(KINDTEST) -parallel 4 -skip '^TestNode' ./e2e/kind/suite
 kind-machines: # what stops machines, one test after the other
 	@$(KINDTEST) -run '^TestNode' ./e2e/kind/suite
-kind-tutorial: # every command of the page
-	@$(KINDTEST) -run '^TestTutorial$$' ./e2e/kind/tutorial
+kind-tutorial: # every command of the page, and those of others that need Docker
+	@$(KINDTEST) -run '^(TestTutorial|TestImage)$$' ./e2e/kind/tutorial
 
 ##@ What contributors run
 # The pages with figures: each says which code has changed since it was measured.

@@ -10,15 +10,14 @@ import (
 	"errors"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/layout"
 	"github.com/google/go-containerregistry/pkg/v1/validate"
 	"sigs.k8s.io/yaml"
@@ -27,54 +26,32 @@ import (
 	"github.com/sliceshift/sliceshift/internal/tool"
 )
 
-// newRelease is a release of this checkout for one platform.
-func newRelease(t *testing.T) *release {
-	t.Helper()
-	root, err := filepath.Abs("../..")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return &release{
-		root: root, version: "v1.2.3", commit: strings.Repeat("c", 40), time: time.Unix(1700000000, 0).UTC(),
-		image: "registry.example.com/sliceshift-manager", url: "https://example.com/releases", platforms: []string{"linux/" + runtime.GOARCH}, progress: t.Output(),
-	}
-}
+// platforms are those that are tried: of the image each has a part.
+var platforms = []string{"linux/amd64", "linux/arm64"}
 
-// TestRelease makes a release twice, from two folders into two folders: every byte is the same. What was made is
-// then looked at, and installed, as its users do it.
+// TestRelease makes a release, publishes it and makes it again elsewhere, by the commands of the pages in their very words:
+// every byte is the same. What was made is looked at, and what was published, as its users do it.
 func TestRelease(t *testing.T) {
-	r := newRelease(t)
-	one, other := filepath.Join(t.TempDir(), "one"), filepath.Join(t.TempDir(), "b", "other")
-	if err := r.into(t.Context(), one); err != nil {
-		t.Fatal(err)
-	}
-	second := *r
-	var err error
-	if second.root, err = r.copySource(t.Context(), filepath.Join(t.TempDir(), "elsewhere", "source")); err != nil {
-		t.Fatal(err)
-	}
-	if err := second.into(t.Context(), other); err != nil {
-		t.Fatal(err)
-	}
-	if err := sameSums(one, other); err != nil {
-		t.Error(err)
-	}
-	arch := runtime.GOARCH
+	p := newPublisher(t)
+	p.run()
+	r := &release{root: p.checkout, version: "v0.1.0", commit: p.git(p.checkout, "rev-parse", "HEAD"), image: "ghcr.io/acme/sliceshift-manager", platforms: platforms}
+	one := filepath.Join(p.checkout, "out", "release")
 	want := []string{
-		"SHA256SUMS", "install.yaml", "kubectl-migrate_v1.2.3.cdx.json", "kubectl-migrate_v1.2.3_linux_" + arch + ".tar.gz", "manager_v1.2.3.cdx.json",
-		"manager_v1.2.3_linux_" + arch + ".tar.gz", "migrate.yaml", "mover_v1.2.3.cdx.json", "mover_v1.2.3_linux_" + arch + ".tar.gz",
-		"sliceshift-1.2.3.tgz", "sliceshift-manager_v1.2.3_image.tar",
+		"SHA256SUMS", "install.yaml", "kubectl-migrate_v0.1.0.cdx.json", "kubectl-migrate_v0.1.0_linux_amd64.tar.gz", "kubectl-migrate_v0.1.0_linux_arm64.tar.gz",
+		"manager_v0.1.0.cdx.json", "manager_v0.1.0_linux_amd64.tar.gz", "manager_v0.1.0_linux_arm64.tar.gz", "migrate.yaml",
+		"mover_v0.1.0.cdx.json", "mover_v0.1.0_linux_amd64.tar.gz", "mover_v0.1.0_linux_arm64.tar.gz", "sliceshift-0.1.0.tgz", "sliceshift-manager_v0.1.0_image.tar",
 	}
 	if diff := cmp.Diff(want, namesIn(t, one)); diff != "" {
 		t.Errorf("files (-want +got):\n%s", diff)
 	}
 	t.Run("sums", func(t *testing.T) { checksums(t, one) })
 	t.Run("program", func(t *testing.T) { programRuns(t, r, one) })
-	t.Run("image", func(t *testing.T) { imageIsWhole(t, r, one) })
+	t.Run("image", func(t *testing.T) { p.expectPushed(t, imageIsWhole(t, r, one)) })
 	t.Run("chart", func(t *testing.T) { chartRenders(t, r, one) })
+	t.Run("chart in the registry", func(t *testing.T) { p.expectChart(t, filepath.Join(one, r.chartName())) })
 	t.Run("manifests", func(t *testing.T) { manifestsName(t, r, one) })
 	t.Run("components", func(t *testing.T) { componentsAreListed(t, one) })
-	t.Run("krew", func(t *testing.T) { krewInstalls(t, r, one) })
+	t.Run("krew", func(t *testing.T) { p.expectInstalled(t) })
 }
 
 func namesIn(t *testing.T, dir string) []string {
@@ -157,8 +134,9 @@ func programRuns(t *testing.T, r *release, dir string) {
 	}
 }
 
-// imageIsWhole: the image is as its index says, byte by byte, and has the programs of the archives.
-func imageIsWhole(t *testing.T, r *release, dir string) {
+// imageIsWhole: the image is as its index says, byte by byte, and has the programs of the archives of each platform. Its
+// digest is that of the index.
+func imageIsWhole(t *testing.T, r *release, dir string) (digest string) {
 	at := t.TempDir()
 	for name, data := range unpacked(t, filepath.Join(dir, r.imageName())) {
 		path := filepath.Join(at, name)
@@ -174,21 +152,30 @@ func imageIsWhole(t *testing.T, r *release, dir string) {
 	if got := manifest.Manifests[0].Annotations["io.containerd.image.name"]; len(manifest.Manifests) != 1 || got != r.image+":"+r.version {
 		t.Errorf("it is called %q", got)
 	}
-	platforms := had(all.ImageIndex(manifest.Manifests[0].Digest))(t)
-	inner := had(platforms.IndexManifest())(t)
-	image := had(platforms.Image(inner.Manifests[0].Digest))(t)
-	config := had(image.ConfigFile())(t)
-	if got := inner.Manifests[0].Platform.String(); got != "linux/"+runtime.GOARCH || config.Architecture != runtime.GOARCH || config.OS != "linux" {
-		t.Errorf("it is for %s and %s/%s", got, config.OS, config.Architecture)
+	index := had(all.ImageIndex(manifest.Manifests[0].Digest))(t)
+	var found []string
+	for _, each := range had(index.IndexManifest())(t).Manifests {
+		found = append(found, each.Platform.String())
+		imageRuns(t, r, dir, each.Platform.Architecture, had(index.Image(each.Digest))(t))
 	}
-	if diff := cmp.Diff([]any{"65532:65532", []string{"/manager"}, r.version}, []any{config.Config.User, config.Config.Entrypoint, config.Config.Labels["org.opencontainers.image.version"]}); diff != "" {
+	if diff := cmp.Diff(r.platforms, found); diff != "" {
+		t.Errorf("platforms (-want +got):\n%s", diff)
+	}
+	return manifest.Manifests[0].Digest.String()
+}
+
+// imageRuns: the image for an architecture says so, and has its programs.
+func imageRuns(t *testing.T, r *release, dir, arch string, image v1.Image) {
+	config := had(image.ConfigFile())(t)
+	got := []any{config.OS, config.Architecture, config.Config.User, config.Config.Entrypoint, config.Config.Labels["org.opencontainers.image.version"]}
+	if diff := cmp.Diff([]any{"linux", arch, "65532:65532", []string{"/manager"}, r.version}, got); diff != "" {
 		t.Errorf("configuration (-want +got):\n%s", diff)
 	}
 	layers := had(image.Layers())(t)
 	if len(layers) != 1 {
 		t.Fatalf("%d layers", len(layers))
 	}
-	layerIsWhole(t, r, dir, had(layers[0].Uncompressed())(t))
+	layerIsWhole(t, r, dir, arch, had(layers[0].Uncompressed())(t))
 }
 
 // had is what was returned without an error.
@@ -203,7 +190,7 @@ func had[T any](value T, err error) func(*testing.T) T {
 }
 
 // layerIsWhole: the layer has the programs of the archives, and nothing else.
-func layerIsWhole(t *testing.T, r *release, dir string, content io.Reader) {
+func layerIsWhole(t *testing.T, r *release, dir, arch string, content io.Reader) {
 	var names []string
 	for archive := tar.NewReader(content); ; {
 		header, err := archive.Next()
@@ -217,7 +204,7 @@ func layerIsWhole(t *testing.T, r *release, dir string, content io.Reader) {
 		if _, err := io.Copy(sum, archive); err != nil {
 			t.Fatal(err)
 		}
-		packed := unpacked(t, filepath.Join(dir, header.Name+"_"+r.version+"_linux_"+runtime.GOARCH+".tar.gz"))[header.Name]
+		packed := unpacked(t, filepath.Join(dir, header.Name+"_"+r.version+"_linux_"+arch+".tar.gz"))[header.Name]
 		if alone := sha256.Sum256(packed); hex.EncodeToString(alone[:]) != hex.EncodeToString(sum.Sum(nil)) || header.Mode != 0o755 {
 			t.Errorf("/%s, mode %o, is not the program of its archive", header.Name, header.Mode)
 		}
@@ -239,7 +226,7 @@ func chartRenders(t *testing.T, r *release, dir string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := `image: "registry.example.com/sliceshift-manager:v1.2.3"`; !strings.Contains(out, want) || strings.Count(out, "\nkind: CustomResourceDefinition\n") != 2 {
+	if want := `image: "ghcr.io/acme/sliceshift-manager:v0.1.0"`; !strings.Contains(out, want) || strings.Count(out, "\nkind: CustomResourceDefinition\n") != 2 {
 		t.Errorf("it lacks %s, or definitions:\n%.3000s", want, out)
 	}
 	shown, err := program.In{}.Output(t.Context(), helm, "show", "chart", archive)
@@ -247,7 +234,7 @@ func chartRenders(t *testing.T, r *release, dir string) {
 		t.Fatal(err)
 	}
 	var chart struct{ Version, AppVersion string }
-	if err := yaml.Unmarshal([]byte(shown), &chart); err != nil || chart.Version != "1.2.3" || chart.AppVersion != "v1.2.3" {
+	if err := yaml.Unmarshal([]byte(shown), &chart); err != nil || chart.Version != "0.1.0" || chart.AppVersion != "v0.1.0" {
 		t.Errorf("got %+v: %v", chart, err)
 	}
 	if _, err := (program.In{}).Output(t.Context(), helm, "lint", "--strict", archive); err != nil {
@@ -267,7 +254,7 @@ func manifestsName(t *testing.T, r *release, dir string) {
 
 // componentsAreListed: what is linked in is there with its version, and the program itself.
 func componentsAreListed(t *testing.T, dir string) {
-	data, err := os.ReadFile(filepath.Join(dir, "manager_v1.2.3.cdx.json"))
+	data, err := os.ReadFile(filepath.Join(dir, "manager_v0.1.0.cdx.json"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -281,31 +268,12 @@ func componentsAreListed(t *testing.T, dir string) {
 	if err := json.Unmarshal(data, &list); err != nil {
 		t.Fatal(err)
 	}
-	if list.BOMFormat != "CycloneDX" || list.Metadata.Component.Version != "v1.2.3" {
+	if list.BOMFormat != "CycloneDX" || list.Metadata.Component.Version != "v0.1.0" {
 		t.Errorf("it is of %+v", list.Metadata)
 	}
 	for _, want := range []string{"k8s.io/client-go", "sigs.k8s.io/controller-runtime", "std"} {
 		if !slices.ContainsFunc(list.Components, func(c struct{ Name, Version string }) bool { return c.Name == want && c.Version != "" }) {
 			t.Errorf("%s is not listed", want)
 		}
-	}
-}
-
-// krewInstalls has krew itself judge the manifest and install from it, offline.
-func krewInstalls(t *testing.T, r *release, dir string) {
-	krew, err := tool.Path(t.Context(), "krew")
-	if err != nil {
-		t.Fatal(err)
-	}
-	home := t.TempDir()
-	cmd := exec.CommandContext(t.Context(), krew, "install", "--manifest", filepath.Join(dir, krewFile),
-		"--archive", filepath.Join(dir, r.archiveName(built{product: products[0], os: "linux", arch: runtime.GOARCH})))
-	cmd.Env = append(os.Environ(), "KREW_ROOT="+home, "KREW_NO_UPGRADE_CHECK=1")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
-	said, err := program.In{}.Output(t.Context(), filepath.Join(home, "bin", "kubectl-migrate"), "version")
-	if err != nil || !strings.HasPrefix(said, "kubectl migrate v1.2.3") && !strings.HasPrefix(said, "migrate v1.2.3") {
-		t.Errorf("what krew has installed says %q: %v", said, err)
 	}
 }
