@@ -10,7 +10,6 @@ import (
 var embeddedOnly = map[string]string{
 	"TestEveryCommandOfThePages":  "what each command does on kubelets, the cases of e2e/move and the tutorial show",
 	"TestCommandsElsewhereAreRun": "it reads files of the repository",
-	"TestReadFindsCommands":       "it reads files of the repository",
 	"TestEveryCaseHasItsGround":   "it reads files of the repository",
 }
 

@@ -76,8 +76,12 @@ func (s terminal) answer(text, reply string) (string, int) {
 	return out.String(), codeOf(cmd.Wait())
 }
 
-// until runs a command that ends when it is interrupted, and interrupts it when it has said what matches.
-func (s terminal) until(text string, says *regexp.Regexp) (string, bool) {
+// errSilent is that a command has never said what it should.
+var errSilent = errors.New("it never said what it should")
+
+// until runs a command that ends when it is interrupted, and interrupts it when it has said what matches, and what follows
+// from that was looked at.
+func (s terminal) until(text string, says *regexp.Regexp, follow func(match []string) error) (string, error) {
 	s.t.Helper()
 	cmd := s.bash(text)
 	read, write, err := os.Pipe()
@@ -91,18 +95,18 @@ func (s terminal) until(text string, says *regexp.Regexp) (string, bool) {
 		s.t.Fatal(err)
 	}
 	var out bytes.Buffer
-	said := false
+	said, outcome := false, errSilent
 	for lines := bufio.NewScanner(read); lines.Scan(); {
 		out.WriteString(lines.Text() + "\n")
-		if !said && says.MatchString(lines.Text()) {
-			said = true
+		if match := says.FindStringSubmatch(lines.Text()); match != nil && !said {
+			said, outcome = true, follow(match)
 			if err := syscall.Kill(-cmd.Process.Pid, syscall.SIGINT); err != nil {
 				s.t.Fatal(err)
 			}
 		}
 	}
 	_ = cmd.Wait() // it was interrupted
-	return out.String(), said
+	return out.String(), outcome
 }
 
 // start has a command run until the scene ends, and returns what interrupts it before.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/sliceshift/sliceshift/e2e/fixture"
 	"github.com/sliceshift/sliceshift/e2e/harness"
+	"github.com/sliceshift/sliceshift/internal/manual"
 )
 
 // set are commands that are run in one scene, one after the other.
@@ -16,9 +17,12 @@ type set struct {
 	all   []placed
 }
 
+// root is the folder of the repository.
+const root = "../.."
+
 // placed is a command with what is expected of it.
 type placed struct {
-	shown
+	manual.Command
 	how
 }
 
@@ -49,24 +53,24 @@ func startManagers(t *testing.T) {
 // gather places the commands of all pages. One that nobody takes is an error.
 func gather(t *testing.T) []*set {
 	t.Helper()
-	pages, err := allPages()
+	pages, err := manual.Pages(root)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var sets []*set
 	found := map[string]*set{}
 	for _, page := range pages {
-		commands, err := read(page)
+		commands, err := manual.Read(page)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, c := range commands {
-			r, ok := place(c)
-			switch {
-			case !ok:
-				t.Errorf("%s:%d: no rule says where this is run: %s", c.page, c.line, c.text)
+			if _, elsewhere := manual.By(c); elsewhere {
 				continue
-			case r.world == nil:
+			}
+			r, ok := place(c)
+			if !ok {
+				t.Errorf("no rule says where this is run: %s", c)
 				continue
 			}
 			name := r.world.setOf(c)
@@ -81,14 +85,14 @@ func gather(t *testing.T) []*set {
 }
 
 // setOf names the set that a command is in.
-func (w *world) setOf(c shown) string {
+func (w *world) setOf(c manual.Command) string {
 	switch {
 	case w.alone:
-		return w.name + "/" + strings.Join(strings.Fields(c.text), " ") // shown twice it is run once
+		return w.name + "/" + strings.Join(strings.Fields(c.Text), " ") // shown twice it is run once
 	case w.once:
 		return w.name
 	}
-	return w.name + "/" + c.page
+	return w.name + "/" + c.Page
 }
 
 // play runs commands in a scene of their own.
@@ -97,14 +101,14 @@ func (st *stage) play(t *testing.T, all *set) {
 	s := st.newScene(t)
 	all.world.prepare(s)
 	if last := all.world.last; last != nil {
-		slices.SortStableFunc(all.all, func(a, b placed) int { return order(last.MatchString(a.text)) - order(last.MatchString(b.text)) })
+		slices.SortStableFunc(all.all, func(a, b placed) int { return order(last.MatchString(a.Text)) - order(last.MatchString(b.Text)) })
 	}
 	seen := map[string]bool{}
 	for _, c := range all.all {
-		if seen[c.text] {
+		if seen[c.Text] {
 			continue
 		}
-		seen[c.text] = true
+		seen[c.Text] = true
 		s.perform(c)
 	}
 }
@@ -119,13 +123,19 @@ func order(last bool) int {
 // perform runs a command, and says where it does not end as it should.
 func (s *scene) perform(c placed) {
 	s.t.Helper()
-	text := s.own(filled(c.text))
+	text := s.own(filled(c.Text))
 	if c.first != "" {
 		s.must(c.first)
 	}
+	if c.ready != nil {
+		c.ready(s)
+	}
+	if c.after != "" {
+		defer s.must(c.after)
+	}
 	if c.says != nil {
-		if out, said := s.until(text, c.says); !said {
-			s.t.Errorf("%s:%d: it never said what it should:\n%s\n%s", c.page, c.line, indented(text), out)
+		if out, err := s.until(text, c.says, func(match []string) error { return s.leadsWhereItShould(c, match) }); err != nil {
+			s.t.Errorf("%s:%d: %v:\n%s\n%s", c.Page, c.Line, err, indented(text), out)
 		}
 		return
 	}
@@ -135,9 +145,14 @@ func (s *scene) perform(c placed) {
 	}
 	out, code := run(text)
 	if code != c.exit {
-		s.t.Errorf("%s:%d: exit code %d, want %d:\n%s\n%s", c.page, c.line, code, c.exit, indented(text), out)
+		s.t.Errorf("%s:%d: exit code %d, want %d:\n%s\n%s", c.Page, c.Line, code, c.exit, indented(text), out)
 	}
-	if c.after != "" {
-		s.must(c.after)
+}
+
+// leadsWhereItShould follows what a command that goes on has said.
+func (s *scene) leadsWhereItShould(c placed, match []string) error {
+	if c.leads == nil {
+		return nil
 	}
+	return c.leads(s, match)
 }

@@ -4,15 +4,16 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/sliceshift/sliceshift/internal/manual"
 )
 
 // rule places commands.
 type rule struct {
 	// verb matches the commands that it takes; the first rule counts.
 	verb *regexp.Regexp
-	// world is where they are run, or elsewhere says which test runs them, as PACKAGE.TEST, or which target of the Makefile.
-	world     *world
-	elsewhere []string
+	// world is where they are run.
+	world *world
 	how
 }
 
@@ -20,12 +21,14 @@ type rule struct {
 type how struct {
 	// exit is its exit code.
 	exit int
-	// says ends a command that goes on until it is interrupted, once a line matches.
-	says *regexp.Regexp
+	// says ends a command that goes on until it is interrupted, once a line matches, and once that has led where it should.
+	says  *regexp.Regexp
+	leads func(s *scene, match []string) error
 	// reply answers a command that asks.
 	reply string
-	// first is a command that comes before, and makes that sensible.
+	// first is a command that comes before, and makes that sensible; ready comes after that.
 	first string
+	ready func(*scene)
 	// after must have come true when it is over, and is a command as well.
 	after string
 }
@@ -38,17 +41,19 @@ func in(w *world, verb string, more ...func(*how)) rule {
 	return r
 }
 
-func elsewhere(verb string, by ...string) rule {
-	return rule{verb: regexp.MustCompile(`^` + verb), elsewhere: by}
-}
-
 func exits(code int) func(*how) { return func(h *how) { h.exit = code } }
 
 func says(line string) func(*how) { return func(h *how) { h.says = regexp.MustCompile(line) } }
 
+func leads(to func(s *scene, match []string) error) func(*how) {
+	return func(h *how) { h.leads = to }
+}
+
 func replies(text string) func(*how) { return func(h *how) { h.reply = text } }
 
 func first(command string) func(*how) { return func(h *how) { h.first = command } }
+
+func ready(do func(*scene)) func(*how) { return func(h *how) { h.ready = do } }
 
 func after(command string) func(*how) { return func(h *how) { h.after = command } }
 
@@ -57,9 +62,13 @@ const served = `http://127\.0\.0\.1`
 
 // What a command of a page that prepares another needs.
 const (
-	removed   = "kubectl migrate uninstall --crds"
-	installed = "kubectl migrate install"
-	printed   = installed + " --print >install.yaml"
+	removed         = "kubectl migrate uninstall --crds"
+	installed       = "kubectl migrate install"
+	printed         = installed + " --print >install.yaml"
+	cleared         = removed + "; kubectl delete namespace sliceshift-system --ignore-not-found"
+	installedByHelm = "helm install sliceshift charts/sliceshift -n sliceshift-system --create-namespace --wait"
+	uncharted       = "helm uninstall sliceshift -n sliceshift-system --wait;" + cleared
+	beside          = "kubectl config view --raw --minify --flatten --context east >east.kubeconfig"
 )
 
 // claimed makes a claim of nobody in west.
@@ -70,17 +79,21 @@ metadata: {name: data-web-2, namespace: shop}
 spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}
 YAML`
 
-// rules place every command. What they cannot take is listed first: what needs images, a registry or kubelets.
+// rules place every command that no other test runs.
 var rules = []rule{
-	elsewhere(`(make|sudo|docker|git|skopeo|sha256sum|bin/manager) `, "e2e/kind/tutorial.TestTutorial", "hack/release.TestRelease"),
-	elsewhere(`helm `, "e2e/move.TestChart"),
-	elsewhere(`kubectl krew `, "hack/release.TestKrewPlatforms"),
-	elsewhere(`mover `, "cmd/mover.TestMove"),
-	elsewhere(`kubectl (logs|exec|port-forward) `, "e2e/kind/tutorial.TestTutorial"),
-	elsewhere(`kubectl migrate run .*data=copy`, "e2e/move.TestCopyOverCSI"),
-	elsewhere(`kubectl migrate run .*data=snapshot`, "e2e/move.TestSnapshotMoves"),
-	elsewhere(`kubectl migrate run .*--recipe`, "make e2e-recipes"),
-	elsewhere(`kubectl migrate adopt .*--from kruise`, "e2e/move.TestAdoptKruise"),
+	in(shaped, `migrate run .*--recipe`, says(`moving StatefulSet`)),
+	in(fresh, `migrate run .*data=copy`, says(`moving StatefulSet`)),
+	in(charted, `helm install .*--create-namespace`, first(cleared), after(uncharted)),
+	in(charted, `helm install `, first(cleared+";kubectl create namespace sliceshift-system"), after(uncharted)),
+	in(charted, `helm uninstall `, first(cleared+";"+installedByHelm), after(cleared)),
+	in(charted, `helm upgrade `, first(cleared+";"+installedByHelm), after(uncharted)),
+	in(charted, `port-forward `, first(cleared+";"+installedByHelm+" --set ui.enabled=true"), ready((*scene).servePage),
+		says(`Forwarding from 127\.0\.0\.1:(\d+) `), leads((*scene).pageIsThere), after(uncharted)),
+	in(charted, `bin/manager `, first(cleared+";"+installed+" --wait=false;"+beside), says(`acquired lease`)),
+	in(charted, `logs .*deployment/`, first(cleared+";"+installed)),
+	in(before, `exec .*--context east`),
+	in(moved, `logs .*--context west`),
+	in(hooking, `logs .*job/`),
 
 	in(before, `migrate plan .*--exit-code`, exits(1)),
 	in(before, `migrate (plan|preflight|recipes|version|completion)\b`),
@@ -128,15 +141,9 @@ var rules = []rule{
 	in(managed, `(get|describe|api-resources|version|auth can-i|explain|patch|annotate|delete) ?`),
 }
 
-// byThemselves are the pages that are run as a whole elsewhere.
-var byThemselves = map[string]string{"tutorial.md": "e2e/kind/tutorial.TestTutorial"}
-
 // place finds the rule that takes a command.
-func place(c shown) (rule, bool) {
-	if by, is := byThemselves[c.page]; is {
-		return rule{elsewhere: []string{by}}, true
-	}
-	at := slices.IndexFunc(rules, func(r rule) bool { return r.verb.MatchString(strings.Join(strings.Fields(c.text), " ")) })
+func place(c manual.Command) (rule, bool) {
+	at := slices.IndexFunc(rules, func(r rule) bool { return r.verb.MatchString(strings.Join(strings.Fields(c.Text), " ")) })
 	if at < 0 {
 		return rule{}, false
 	}
@@ -150,6 +157,9 @@ var fills = []struct {
 }{
 	{regexp.MustCompile(`/usr/local/bin/`), "./"},
 	{regexp.MustCompile(`--port \d+`), "--port 0"}, // any that is free
+	{regexp.MustCompile(`(port-forward .*) 8444`), "$1 :8444"},
+	{regexp.MustCompile(`\bimage=IMAGE\b`), "image=registry.example.com/sliceshift-manager:v1"},
+	{regexp.MustCompile(`\bjob/NAME\b`), "job/$(kubectl get jobs -n shop -o jsonpath='{.items[0].metadata.name}')"},
 	{regexp.MustCompile(`\bREGISTRY/`), "registry.example.com/"},
 	{regexp.MustCompile(`([:=])TAG\b`), "${1}v1"},
 	{regexp.MustCompile(`\bNAMESPACE\b`), "shop"},

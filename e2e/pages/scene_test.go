@@ -37,6 +37,10 @@ type scene struct {
 	namespace  string
 	kubeconfig string
 	east, west kubernetes.Interface
+	// programs is the folder with kubectl and kubectl migrate.
+	programs string
+	// kubelet is that of a cluster of the scene's own.
+	kubelet *kubelet
 }
 
 // stage is what all scenes share.
@@ -108,7 +112,7 @@ var drive = harness.OnceInBoth(func(at harness.Cluster) error {
 			return err
 		}
 	}
-	return nil
+	return (&kubelet{}).serve(ctx, client)
 })
 
 // kinds are those that others install.
@@ -163,7 +167,7 @@ func (st *stage) newScene(t *testing.T) *scene {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), limit)
 	t.Cleanup(cancel)
-	s := &scene{namespace: "p-" + rand.String(6)}
+	s := &scene{namespace: "p-" + rand.String(6), programs: st.programs}
 	s.terminal = terminal{t: t, ctx: ctx, dir: t.TempDir()}
 	s.kubeconfig = filepath.Join(s.dir, "kubeconfig")
 	s.env = append(desk.Env(st.programs, s.kubeconfig), "KUBE_EDITOR=true") // somebody who looks, and leaves it as it is

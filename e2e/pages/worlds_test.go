@@ -1,14 +1,18 @@
 package pages
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
 
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/sliceshift/sliceshift/e2e/cluster"
+	"github.com/sliceshift/sliceshift/e2e/harness"
+	"github.com/sliceshift/sliceshift/internal/tool"
 )
 
 // world is a state in which commands make sense.
@@ -25,21 +29,24 @@ type world struct {
 }
 
 // The worlds. Before is before a move, Split after a part of one, Moved after all of it, Moving in the middle of it; Lost is
-// in the middle as well, and nothing reaches the destination any more.
+// in the middle as well, and nothing reaches the destination any more. Hooking has a hook that runs, Hooked one that has failed.
 var (
 	before   = &world{name: "before", prepare: prepareBefore}
 	fresh    = &world{name: "fresh", prepare: prepareFresh, alone: true}
+	shaped   = &world{name: "shaped", prepare: func(s *scene) { s.deploy("etcd", "db"); s.must("kubectl create namespace shop --context west") }, alone: true}
 	split    = &world{name: "split", prepare: func(s *scene) { s.deploy("web"); s.must(moves + " --count 1") }}
 	moved    = &world{name: "moved", prepare: func(s *scene) { s.deploy("web"); s.must(moves + " --log web.log") }, last: regexp.MustCompile(`^kubectl (delete|migrate run) `)}
 	moving   = &world{name: "moving", prepare: func(s *scene) { s.begin() }, last: regexp.MustCompile(` rollback `)}
 	lost     = &world{name: "lost", prepare: prepareLost, alone: true}
 	hooked   = &world{name: "hooked", prepare: prepareHooked, alone: true}
+	hooking  = &world{name: "hooking", prepare: prepareHooking, alone: true}
 	managed  = &world{name: "managed", prepare: prepareManaged, last: regexp.MustCompile(`^kubectl delete`)}
 	handmade = &world{name: "handmade", prepare: func(s *scene) {
 		s.deploy("web")
 		s.must("kubectl config view --raw --minify --flatten --context west > west.kubeconfig")
 	}}
 	bare    = &world{name: "bare", prepare: prepareBare, once: true}
+	charted = &world{name: "charted", prepare: prepareBare, once: true}
 	granted = &world{name: "granted", prepare: func(s *scene) { s.deploy("web"); s.must(grants) }, alone: true}
 	ours    = &world{name: "ours", prepare: prepareOurs, last: regexp.MustCompile(`rollout (undo [^-]*-n \w+$|pause|resume|restart)`)}
 	adopted = &world{name: "adopted", prepare: func(s *scene) {
@@ -168,6 +175,16 @@ func prepareHooked(s *scene) {
 	s.must(hookFails)
 }
 
+// prepareHooking waits until the hook of an ordinal runs, which has time.
+func prepareHooking(s *scene) {
+	s.deploy("web")
+	s.rewrite("hooks.yaml", func(text string) string {
+		return strings.Replace(text, "timeoutSeconds: 1\n", "timeoutSeconds: 600\n", 1)
+	})
+	s.start(s.own(moves + " --hooks hooks.yaml"))
+	s.must("kubectl wait pod -l job-name -n shop --context east --for=create --timeout=1m; kubectl wait pod -l job-name -n shop --context east --for=condition=Ready --timeout=1m")
+}
+
 // hookFails waits until a hook has failed: its time is over.
 const hookFails = `timeout 60 bash -c 'until ` + status + ` 2>/dev/null | grep -q HookTimedOut; do sleep 0.2; done'`
 
@@ -203,6 +220,28 @@ func prepareBare(s *scene) {
 		s.t.Fatal(err)
 	}
 	s.must("kubectl wait crd prometheusrules.monitoring.coreos.com --for=condition=Established --timeout=1m")
+	s.kubelet = &kubelet{}
+	if err := s.kubelet.serve(s.ctx, kubernetes.NewForConfigOrDie(c.RESTConfig())); err != nil {
+		s.t.Fatal(err)
+	}
+	s.bring()
+}
+
+// bring puts into the scene's folder what a clone of the repository has besides, once it was built, and programs that it names.
+func (s *scene) bring() {
+	s.t.Helper()
+	helm, err := tool.Path(s.ctx, "helm")
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	bin := filepath.Join(s.dir, "bin")
+	err = errors.Join(os.CopyFS(filepath.Join(s.dir, "charts"), os.DirFS(filepath.Join(root, "charts"))), os.Mkdir(bin, 0o755),
+		os.Symlink(harness.Program(s.t, "manager"), filepath.Join(bin, "manager")), os.Symlink(helm, filepath.Join(bin, "helm")))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.env = append(s.env, "PATH="+bin+":"+s.programs+":"+os.Getenv("PATH"), "HELM_CACHE_HOME="+s.dir, "HELM_CONFIG_HOME="+s.dir, "HELM_DATA_HOME="+s.dir,
+		"SLICESHIFT_METRICS_BIND_ADDRESS=0", "SLICESHIFT_HEALTH_PROBE_BIND_ADDRESS=0") // the ports of this machine are not the scene's
 }
 
 // write puts a file with the names of the scene into its folder.

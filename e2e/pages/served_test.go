@@ -1,0 +1,60 @@
+package pages
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/sliceshift/sliceshift/e2e/harness"
+)
+
+// pagePort is where a manager serves its page.
+const pagePort = 8444
+
+// servePage runs the manager of the scene's cluster, whose pods run nothing, until the test ends, and has its page stand for
+// the port of the pods.
+func (s *scene) servePage() {
+	s.t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // it is closed at once
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	address := listener.Addr().String()
+	if err := listener.Close(); err != nil {
+		s.t.Fatal(err)
+	}
+	m := harness.ManagerWith(s.t, s.kubeconfig, "", "served.log")
+	m.Args = append(m.Args, "--ui-bind-address", address, "--leader-election-id", "served")
+	m.Run()
+	s.kubelet.ports = map[int32]string{pagePort: address}
+}
+
+// pageIsThere: at the port that kubectl has printed is the page of the manager.
+func (s *scene) pageIsThere(match []string) error {
+	transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true} //nolint:gosec // it is nobody else's
+	browser := &http.Client{Transport: transport}
+	var said error
+	err := wait.PollUntilContextTimeout(s.ctx, 100*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
+		response, err := browser.Get("https://localhost:" + match[1] + "/ui/") //nolint:noctx // the poll ends it
+		if said = err; err != nil {
+			return false, nil // it is asked again: the manager has just been started
+		}
+		defer response.Body.Close()
+		page, err := io.ReadAll(response.Body)
+		if said = err; err == nil && !strings.Contains(string(page), "<title>Moves</title>") {
+			said = fmt.Errorf("it is %s: %s", response.Status, page)
+		}
+		return said == nil, nil
+	})
+	if err != nil {
+		return fmt.Errorf("%w: %w", err, said)
+	}
+	return nil
+}
