@@ -34,8 +34,9 @@ func TestRollsOf(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			slice := &slicesapi.StatefulSet{Status: slicesapi.StatefulSetStatus{ObservedMaxUnavailable: tc.observed}}
+			slice.Annotations = map[string]string{slicesapi.MigratingAnnotationKey: "true"}
 			if tc.annotation != "" {
-				slice.Annotations = map[string]string{slicesapi.MaxUnavailableAnnotationKey: tc.annotation}
+				slice.Annotations[slicesapi.MaxUnavailableAnnotationKey] = tc.annotation
 			}
 			if got := rollsOf((workload.Slice{}).Observe(slice, nil)); got != tc.want {
 				t.Errorf("got %+v, want %+v", got, tc.want)

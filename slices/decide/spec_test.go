@@ -122,7 +122,7 @@ func TestSpecOf(t *testing.T) {
 		MaxUnavailable: 1, // maxSurge has nothing to offer while a migration drives it
 		Start:          3, Replicas: 10, Reserved: []Range{{4, 7}, {20, 20}}, Parallel: true, Strategy: api.RollingUpdate, Unordered: true,
 		Partition: 8, MaxSurge: 3, ScaleMaxUnavailable: 2, MinReady: 7 * time.Second, Paused: true, Policy: api.InPlaceOnly,
-		InPlaceGrace: 4 * time.Second, OnFailure: api.Rollback, Tell: api.AnnounceNever, TerminationGrace: 9 * time.Second, Migrating: true, Deleting: true, DeletingSince: now.Time, Orphaning: true,
+		InPlaceGrace: 4 * time.Second, OnFailure: api.Rollback, Tell: api.AnnounceNever, TerminationGrace: 9 * time.Second, Migrating: true, Split: true, Deleting: true, DeletingSince: now.Time, Orphaning: true,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
