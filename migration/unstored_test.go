@@ -116,10 +116,10 @@ func TestNothingIsWrittenOnPrunedRecords(t *testing.T) {
 		return server, e, server.stored.DeepCopy()
 	}
 	t.Run("the definition lacks what it had", func(t *testing.T) {
-		server, e, m := fails()
+		server, e, _ := fails()
 		e.kept.Status.Handoff = begins().Decision.Record.Handoff // it was stored once
 		for range 2 {
-			m = server.stored.DeepCopy()
+			m := server.stored.DeepCopy()
 			e.recall(m)
 			outcome, err := e.conclude(t.Context(), m, stops) // a write would ask a nil cluster
 			if hold := outcome.Decision.Hold; err != nil || outcome.Wrote || hold == nil || hold.Reason != api.ReasonStatusNotStored {

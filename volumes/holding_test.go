@@ -196,7 +196,7 @@ func TestUsableSaysHowToUnpark(t *testing.T) {
 	if got == nil || got.Reason != ReasonClaimNotBound || !strings.Contains(got.Message, "parked its volume pv") || !strings.Contains(got.Message, "d/h") {
 		t.Fatalf("got %+v", got)
 	}
-	const want = `kubectl patch pv pv --type=merge -p '{"spec":{"claimRef":{"apiVersion":"v1","kind":"PersistentVolumeClaim","namespace":"east","name":"data-web-0","uid":"east-claim","resourceVersion":null}}}'`
+	want := "kubectl patch pv " + h.Volume.Name + ` --type=merge -p '{"spec":{"claimRef":{"apiVersion":"v1","kind":"PersistentVolumeClaim","namespace":"east","name":"data-web-0","uid":"east-claim","resourceVersion":null}}}'`
 	if !strings.Contains(got.Remedy, want) || !strings.Contains(got.Remedy, "nothing uses this disk") {
 		t.Errorf("remedy: %s", got.Remedy)
 	}

@@ -104,8 +104,7 @@ func document(status api.MigrationStatus) (map[string]any, error) {
 // not name, and is to leave alone what this version cannot name. Lists are replaced as they are.
 func whole(of reflect.Type, document map[string]any) map[string]any {
 	all := maps.Clone(document)
-	for i := range of.NumField() {
-		field := of.Field(i)
+	for field := range of.Fields() {
 		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
 		inner := field.Type
 		if inner.Kind() == reflect.Pointer {

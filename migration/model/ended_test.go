@@ -136,6 +136,9 @@ func (m *machine) asInTheBeginning() string {
 		return wrong
 	}
 	before, after := essence(*m.begin), essence(m.State)
+	if base := m.State.Record.Baseline; base != nil && base.SourceUID == m.State.Source.Set.UID {
+		before.Source.Set.UID = base.SourceUID // one that was made again, and taken for the former one
+	}
 	if m.begin.Split() {
 		before.Source.Budgets, before.Destination.Budgets, after.Source.Budgets, after.Destination.Budgets = nil, nil, nil, nil
 		if wrong := m.budgetsMoved(false); wrong != "" {

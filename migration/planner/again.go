@@ -95,18 +95,19 @@ func (p againPlanner) between() string {
 	if handoff == nil {
 		return ""
 	}
-	text := fmt.Sprintf("; ordinal %d is on its way, at %s", handoff.Ordinal, handoff.Step)
+	var text strings.Builder
+	fmt.Fprintf(&text, "; ordinal %d is on its way, at %s", handoff.Ordinal, handoff.Step)
 	for _, v := range p.Volumes {
 		if v.Ordinal != handoff.Ordinal {
 			continue
 		}
 		for _, name := range plan.SideNames {
 			if where := whereabouts(*v.Holding(name)); where != "" {
-				text += fmt.Sprintf("; in cluster %s %s", p.Side(name).Cluster, where)
+				fmt.Fprintf(&text, "; in cluster %s %s", p.Side(name).Cluster, where)
 			}
 		}
 	}
-	return text
+	return text.String()
 }
 
 // whereabouts says how the volume of a claim stands; empty: there is none.

@@ -13,7 +13,9 @@ import (
 func TestTimesOfOurs(t *testing.T) {
 	at := metav1.NewTime(time.Unix(1, 0))
 	got := timesOfOurs([]metav1.ManagedFieldsEntry{
-		{Manager: "kubectl", Time: &at}, {Manager: api.FieldManager, Subresource: "status", Time: &at}, {Manager: api.FieldManager},
+		{Manager: "kubectl", Time: &at},
+		{Manager: api.FieldManager, Subresource: "status", Time: &at},
+		{Manager: api.FieldManager},
 		{Manager: api.FieldManager, Time: &at, FieldsV1: &metav1.FieldsV1{}},
 	})
 	if len(got) != 1 || got[0].Time != &at || got[0].FieldsV1 != nil {
