@@ -9,6 +9,7 @@ import (
 	"github.com/sliceshift/sliceshift/migration/checks"
 	"github.com/sliceshift/sliceshift/migration/plan"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/pdb"
 )
 
 // Gate is one reason for which the next ordinal must wait. All gates are asked before an
@@ -315,4 +316,25 @@ func way(v api.VolumeSpec) string {
 		return fmt.Sprintf("method %s with the source's storage class", v.Method)
 	}
 	return fmt.Sprintf("method %s with storage class %q", v.Method, *v.StorageClassName)
+}
+
+// lowered holds while spec.maxUnavailable allows less than the budget with which the migration was accepted, and which it
+// has shared out (I4, I5): what the user does not want down any more is not taken down. Back it is not asked (I8), and a
+// larger one changes nothing.
+func (p gatePlanner) lowered() *plan.Hold {
+	base, asked := p.Record.Baseline, p.Spec.MaxUnavailable
+	if asked == nil || p.direction() == api.Back {
+		return nil
+	}
+	allowed, err := pdb.Budget(pdb.Form{MaxUnavailable: asked}, base.Replicas)
+	if err == nil && allowed >= base.Budget {
+		return nil
+	}
+	return &plan.Hold{
+		Reason: api.ReasonBudgetLowered, Stalled: true,
+		Message: fmt.Sprintf("spec.maxUnavailable was changed to %s in mid-move, and the migration was accepted with a budget of %d of %d replicas, which its PodDisruptionBudgets share: the next stop could take down more than is asked for",
+			asked.String(), base.Budget, base.Replicas),
+		Remedy: fmt.Sprintf("write spec.maxUnavailable: %d again; to move by a smaller budget, take the move back first: %s, and when it is back run it again",
+			base.Budget, p.command("rollback")),
+	}
 }
