@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"os/exec"
 	"strings"
 	"testing"
 	"time"
@@ -119,6 +120,35 @@ func TestSnapshotMoves(t *testing.T) {
 			v.expectNoSnapshots(d)
 			v.Audit()
 		})
+	}
+	t.Run("by the command, with a class of snapshots", func(t *testing.T) {
+		d.snapshotClass(t, "nightly")
+		v := newMove(t, harness.Usual(2), d.app(2), bySnapshot(diskDriver))
+		data, handles := v.write("before", v.mounted(v.Here(), d.sites[0])), v.handles(v.Here())
+		v.exits(exec.CommandContext(v.Ctx, harness.Program(t, "migrate"), "run", v.App.Name, "-n", v.App.Namespace,
+			"--kubeconfig", v.From.Kubeconfig(), "--to-kubeconfig", v.To.Kubeconfig(), "--create-namespace", "--volume", "data=snapshot,class=nightly"), 0)
+		v.ExpectMoved()
+		v.same(data, v.mounted(v.There(), d.sites[1]))
+		v.expectLeft(handles)
+		v.expectNoSnapshots(d)
+		v.Audit()
+	})
+}
+
+// snapshotClass makes a VolumeSnapshotClass of the driver in both clusters, as many users have: one for each purpose.
+func (d *disks) snapshotClass(t *testing.T, name string) {
+	t.Helper()
+	for _, each := range d.clusters {
+		client, err := dynamic.NewForConfig(each.RESTConfig())
+		if err != nil {
+			t.Fatal(err)
+		}
+		class := &unstructured.Unstructured{Object: map[string]any{"driver": diskDriver, "deletionPolicy": "Delete"}}
+		class.SetGroupVersionKind(site.SnapshotVersion.WithKind("VolumeSnapshotClass"))
+		class.SetName(name)
+		if _, err := client.Resource(site.SnapshotVersion.WithResource("volumesnapshotclasses")).Create(t.Context(), class, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 

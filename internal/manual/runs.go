@@ -43,7 +43,7 @@ var Rules = []Rule{
 	words(Mover, `mover\b`),
 	words("make everything", `make test$`, `-everything`),
 	words("make demo", `make demo$`, `GO\) run \./e2e/demo`),
-	words("cmd/migrate/move/flags.TestVolumeFlag", `kubectl migrate run .*data=snapshot,class=`, `"data=snapshot,class=`), // e2e/move.TestSnapshotMoves does it
+	words("e2e/move.TestSnapshotMoves", `kubectl migrate run .*data=snapshot,class=`, `"--volume", "data=snapshot,class=nightly"`),
 	words("e2e/move.TestAdoptKruise", `kubectl migrate adopt .*--from kruise`, `v\.cli\("adopt", append\(\[\]string\{"--from", "kruise"\}`),
 }
 
