@@ -33,6 +33,17 @@ func (s *scene) servePage() {
 	m := harness.ManagerWith(s.t, s.kubeconfig, "", "served.log")
 	m.Args = append(m.Args, "--ui-bind-address", address, "--leader-election-id", "served")
 	m.Run()
+	// kubectl gives up a port that refuses one connection, so the page is there before anybody asks for it.
+	err = wait.PollUntilContextTimeout(s.ctx, 100*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
+		connection, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)
+		if err != nil {
+			return false, nil // it has just been started
+		}
+		return true, connection.Close()
+	})
+	if err != nil {
+		s.t.Fatalf("the manager does not serve its page: %v", err)
+	}
 	s.kubelet.ports = map[int32]string{pagePort: address}
 }
 
@@ -44,7 +55,7 @@ func (s *scene) pageIsThere(match []string) error {
 	err := wait.PollUntilContextTimeout(s.ctx, 100*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
 		response, err := browser.Get("https://localhost:" + match[1] + "/ui/") //nolint:noctx // the poll ends it
 		if said = err; err != nil {
-			return false, nil // it is asked again: the manager has just been started
+			return false, nil // it is asked again
 		}
 		defer response.Body.Close()
 		page, err := io.ReadAll(response.Body)
