@@ -47,11 +47,13 @@ var everybody = map[string]bool{
 // unasked are the rights that an API server looks for when something else is asked, where
 // the plugin OwnerReferencesPermissionEnforcement runs: who gives an object an owner that
 // waits for it must be allowed to finalize the owner, and who changes the owner of a claim
-// to delete the claim. See theatre.owners.
+// to delete the claim. See theatre.owners. A manager of an older version, which may run until an upgrade is through,
+// replaces statuses.
 var unasked = map[string]bool{
 	"statefulsets/finalizers.apps.sliceshift.io update": true,
 	"pods/finalizers update":                            true,
 	"persistentvolumeclaims delete":                     true,
+	"migrations/status.migration.sliceshift.io update":  true,
 }
 
 // theatre is two clusters that note every request, with the shipped roles in both and a
