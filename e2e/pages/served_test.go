@@ -35,16 +35,18 @@ func (s *scene) servePage() {
 	m.Run()
 	// kubectl gives up a port that refuses one connection, so the page is there before anybody asks for it.
 	err = wait.PollUntilContextTimeout(s.ctx, 100*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
-		connection, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)
-		if err != nil {
-			return false, nil // it has just been started
-		}
-		return true, connection.Close()
+		return accepts(ctx, address), nil
 	})
 	if err != nil {
 		s.t.Fatalf("the manager does not serve its page: %v", err)
 	}
 	s.kubelet.ports = map[int32]string{pagePort: address}
+}
+
+// accepts says whether somebody takes connections at an address.
+func accepts(ctx context.Context, address string) bool {
+	connection, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)
+	return err == nil && connection.Close() == nil
 }
 
 // pageIsThere: at the port that kubectl has printed is the page of the manager.
