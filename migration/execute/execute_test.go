@@ -51,7 +51,7 @@ func TestMarksOfSlices(t *testing.T) {
 		want   string
 	}{
 		"X-23 it begins":                {plan.Effect{Verb: plan.WriteFence, Fence: "m.2"}, `"apps.sliceshift.io/migrating":"true","migration.sliceshift.io/fence":"m.2"`},
-		"X-23 it ends with one":         {plan.Effect{Verb: plan.ReleaseFence}, gone + `null,"migration.sliceshift.io/fence":null,"migration.sliceshift.io/template":null`},
+		"X-23 it ends with one":         {plan.Effect{Verb: plan.ReleaseFence}, gone + `"false","migration.sliceshift.io/fence":null,"migration.sliceshift.io/template":null`},
 		"X-23 the application is split": {plan.Effect{Verb: plan.ReleaseFence, Split: true}, gone + `"true","migration.sliceshift.io/fence":null,"migration.sliceshift.io/template":null`},
 	} {
 		t.Run(name, func(t *testing.T) {
