@@ -43,12 +43,24 @@ func endedBefore(m *api.Migration, began metav1.Time) bool {
 // movedOn names a Migration that may have moved on what one has brought to its destination which is to be recovered;
 // empty: none is known. What this manager does not see, another cluster's Migrations and the records of runs, is not
 // found.
+//
+// What had been completed no longer fences its destination, and to take it up again cannot be undone: the API server is
+// asked itself then, because a cache may not have seen the one that has just begun.
 func (r *Reconciler) movedOn(ctx context.Context, m *api.Migration) (string, error) {
 	if m.Spec.Mode != api.ModeRecover || m.Status.Baseline == nil {
 		return "", nil
 	}
+	name, err := movedOnIn(ctx, r.Client, m, client.UnsafeDisableDeepCopy)
+	if err != nil || name != "" || records.Completed(m) == "" {
+		return name, err
+	}
+	return movedOnIn(ctx, r.Live, m, client.InNamespace(r.Namespace))
+}
+
+// movedOnIn looks among all the Migrations that a reader lists.
+func movedOnIn(ctx context.Context, from client.Reader, m *api.Migration, options ...client.ListOption) (string, error) {
 	all := &api.MigrationList{}
-	if err := r.Client.List(ctx, all, client.UnsafeDisableDeepCopy); err != nil {
+	if err := from.List(ctx, all, options...); err != nil {
 		return "", fmt.Errorf("listing the Migrations that may have moved ordinals on: %w", err)
 	}
 	for i := range all.Items {

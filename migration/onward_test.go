@@ -1,12 +1,18 @@
 package migration
 
 import (
+	"context"
+	"errors"
 	"testing"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
+	"github.com/sliceshift/sliceshift/internal/clusters"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
@@ -100,5 +106,34 @@ func TestManagerFindsWhoMovedOn(t *testing.T) {
 	d.must(d.Client.Delete(t.Context(), on))
 	if got, err := d.movedOn(t.Context(), m); got != "" || err != nil {
 		t.Errorf("it is gone: %q, %v", got, err)
+	}
+}
+
+// TestManagerAsksWhoHasJustMovedOn: a cache that is late does not let a migration that had been completed be taken up
+// again. While it is not completed, its fence keeps others off the destination.
+func TestManagerAsksWhoHasJustMovedOn(t *testing.T) {
+	m := between("east", "west", 0, over(api.ReasonMoved, time.Hour))
+	m.Spec.Mode = api.ModeRecover
+	on := between("west", "north", 2*time.Hour, func(m *api.Migration) { m.Namespace, m.Spec.Source.Namespace = "moves", "shop" })
+	d := newDesk(t, m)
+	d.Live = newDesk(t, m, on).Live
+	if got, err := d.movedOn(t.Context(), m); got != "Migration moves/westnorth" || err != nil {
+		t.Errorf("the cache is late: %q, %v", got, err)
+	}
+	d.Namespace = "shop"
+	if got, err := d.movedOn(t.Context(), m); got != "" || err != nil {
+		t.Errorf("outside the namespace that is watched: %q, %v", got, err)
+	}
+	d.Live = interceptor.NewClient(fake.NewClientBuilder().WithScheme(clusters.NewScheme()).Build(), interceptor.Funcs{
+		List: func(context.Context, client.WithWatch, client.ObjectList, ...client.ListOption) error {
+			return errors.New("timeout")
+		},
+	})
+	if _, err := d.movedOn(t.Context(), m); err == nil {
+		t.Error("nobody answered, and that was taken for nobody")
+	}
+	m.Status.Conditions = nil
+	if got, err := d.movedOn(t.Context(), m); got != "" || err != nil {
+		t.Errorf("it was not completed: %q, %v", got, err)
 	}
 }

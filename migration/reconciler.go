@@ -39,7 +39,11 @@ import (
 
 // Reconciler drives all Migrations of the manager's cluster, one engine each.
 type Reconciler struct {
-	Client    client.Client
+	Client client.Client
+	// Live reads from the API server of the manager's cluster itself.
+	Live client.Reader
+	// Namespace is the only one whose Migrations are driven; empty: those of all.
+	Namespace string
 	Connector *Connector
 	Events    events.EventRecorder
 	// Volumes says which volumes may be made in a Migration's clusters.

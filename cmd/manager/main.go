@@ -145,7 +145,9 @@ func setup(mgr ctrl.Manager, local *rest.Config, settings config.Config, recorde
 	pool := clusters.NewPool(int64(settings.ClusterClient.Memory) << 20)
 	pool.Mapper = mgr.GetRESTMapper()
 	reconciler := &migration.Reconciler{
-		Client: client.WithFieldOwner(mgr.GetClient(), api.FieldManager),
+		Client:    client.WithFieldOwner(mgr.GetClient(), api.FieldManager),
+		Live:      mgr.GetAPIReader(),
+		Namespace: settings.WatchNamespace,
 		Connector: &migration.Connector{
 			Secrets: mgr.GetAPIReader(), Local: local, DefaultServiceAccount: settings.DefaultServiceAccount,
 			QPS: settings.ClusterClient.Rate(), Burst: settings.ClusterClient.Burst, Timeout: settings.ClusterClient.Timeout,
