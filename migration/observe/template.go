@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 
+	"github.com/sliceshift/sliceshift/internal/jsontree"
 	"github.com/sliceshift/sliceshift/migration/plan"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/slices/history"
@@ -50,7 +51,7 @@ func templateChange(source, destination *appsv1.StatefulSet) plan.TemplateChange
 	if destination.Annotations[api.TemplateAnnotationKey] == hash {
 		return plan.TemplateChange{}
 	}
-	return plan.TemplateChange{Fields: plan.Listed(Differ("spec.template", Tree(from), Tree(to))), Hash: hash}
+	return plan.TemplateChange{Fields: plan.Listed(jsontree.Differ("spec.template", jsontree.Of(from), jsontree.Of(to))), Hash: hash}
 }
 
 // otherClaims says which claim templates two StatefulSets have where their names differ. None can change them; one that was

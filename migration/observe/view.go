@@ -21,7 +21,6 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/pdb"
 	"github.com/sliceshift/sliceshift/volumes/copy/manifest"
-	"github.com/sliceshift/sliceshift/workload"
 )
 
 // SpecOf fills in the defaults that the CRD would: the CLI has no API server to do
@@ -147,15 +146,15 @@ func (f *observed) ownsClaims() []string {
 	return names
 }
 
-// older is by how much a claim must be older than its StatefulSet to count as one that was there before it: API servers of one
-// cluster may have different clocks.
-const older = time.Minute
+// claimsPrecedeBy is by how much a claim must be older than its StatefulSet to count as one that was there before it: API servers
+// of one cluster may have different clocks.
+const claimsPrecedeBy = time.Minute
 
 // youngClaim is a claim of an ordinal of the slice that was not there before its StatefulSet, the first by name.
 func (f *observed) youngClaim(set plan.Set) string {
 	var young []string
 	for name, claim := range f.claims {
-		if f.ofOrdinal(set, name) && claim.CreationTimestamp.Add(older).After(f.set.CreationTimestamp.Time) {
+		if f.ofOrdinal(set, name) && claim.CreationTimestamp.Add(claimsPrecedeBy).After(f.set.CreationTimestamp.Time) {
 			young = append(young, name)
 		}
 	}
@@ -197,47 +196,6 @@ func SetOf(m *api.Migration, set *appsv1.StatefulSet, pods []corev1.Pod) plan.Se
 		view.DeletesClaims = policy.WhenScaled == appsv1.DeletePersistentVolumeClaimRetentionPolicyType
 	}
 	return view
-}
-
-// rollsOf is how the roll-outs of a StatefulSet go whose kind has something to say of them.
-func rollsOf(facts workload.Facts) plan.Rolls {
-	rolls := plan.Rolls{Own: facts.Managed, AllAtOnce: facts.AllAtOnce, Asked: facts.DeleteRequested, Heeded: facts.CapObserved, Unmarked: facts.Unmarked}
-	if facts.Cap != nil {
-		rolls.Shared, rolls.Share = true, *facts.Cap
-	}
-	return rolls
-}
-
-// staysOf is why pods that do not have the update revision, and are not on their way out, keep theirs.
-func staysOf(set *appsv1.StatefulSet, pods []corev1.Pod, facts workload.Facts) plan.Stays {
-	for i := range pods {
-		pod := &pods[i]
-		if rolledOut(set, pods[i:i+1]) || pod.DeletionTimestamp != nil {
-			continue
-		}
-		ordinal, belongs := OrdinalOf(set.Name, pod.Name)
-		switch {
-		case facts.Paused:
-			return plan.StaysPaused
-		case facts.ByHand:
-			return plan.StaysOnDelete
-		case belongs && ordinal < facts.KeepsBelow:
-			return plan.StaysPartition
-		}
-	}
-	return ""
-}
-
-// rolledOut says whether every pod of the set has its update revision. The pods'
-// labels say so for every update strategy; status.currentRevision does not for
-// OnDelete.
-func rolledOut(set *appsv1.StatefulSet, pods []corev1.Pod) bool {
-	for i := range pods {
-		if metav1.IsControlledBy(&pods[i], set) && pods[i].Labels[appsv1.ControllerRevisionHashLabelKey] != set.Status.UpdateRevision {
-			return false
-		}
-	}
-	return true
 }
 
 func podsOf(f *observed) []plan.Pod {

@@ -12,6 +12,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/sliceshift/sliceshift/internal/clusters"
+	"github.com/sliceshift/sliceshift/internal/jsontree"
 	"github.com/sliceshift/sliceshift/migration/endpoint"
 	"github.com/sliceshift/sliceshift/migration/execute"
 	"github.com/sliceshift/sliceshift/migration/observe"
@@ -95,7 +96,7 @@ func differences(at endpoint.Endpoint, m *api.Migration, source, destination *ap
 		spec.Replicas, spec.Ordinals, spec.RevisionHistoryLimit = nil, nil, nil
 		spellOut(spec)
 	}
-	paths := observe.Differ("spec", observe.Tree(want), observe.Tree(have))
+	paths := jsontree.Differ("spec", jsontree.Of(want), jsontree.Of(have))
 	if len(paths) == 0 {
 		return nil
 	}

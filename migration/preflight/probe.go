@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/sliceshift/sliceshift/internal/jsontree"
 	"github.com/sliceshift/sliceshift/migration/endpoint"
 	"github.com/sliceshift/sliceshift/migration/observe"
 	"github.com/sliceshift/sliceshift/migration/pass"
@@ -63,7 +64,7 @@ func (e *Inspector) keptBeside(ctx context.Context, source *appsv1.StatefulSet, 
 		}
 	}
 	spec := func(set client.Object) any {
-		tree, _ := observe.Tree(set).(map[string]any)
+		tree, _ := jsontree.Of(set).(map[string]any)
 		return tree["spec"]
 	}
 	return droppedBeside(e.Destination, spec(from), spec(stored)), nil

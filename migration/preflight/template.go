@@ -7,8 +7,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/sliceshift/sliceshift/internal/jsontree"
 	"github.com/sliceshift/sliceshift/migration/endpoint"
-	"github.com/sliceshift/sliceshift/migration/observe"
 	"github.com/sliceshift/sliceshift/migration/plan"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/slices/history"
@@ -19,7 +19,7 @@ import (
 // pkg/api/pod, DropDisabledTemplateFields), and a moved ordinal would be another pod. What
 // was changed or added there is its cluster's business.
 func dropped(at endpoint.Endpoint, sent, kept *corev1.PodTemplateSpec) *plan.Finding {
-	paths := lost("spec.template", observe.Tree(history.Canonical(sent)), observe.Tree(history.Canonical(kept)))
+	paths := lost("spec.template", jsontree.Of(history.Canonical(sent)), jsontree.Of(history.Canonical(kept)))
 	if len(paths) == 0 {
 		return nil
 	}

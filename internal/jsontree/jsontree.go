@@ -1,4 +1,5 @@
-package observe
+// Package jsontree compares values by what they are as JSON.
+package jsontree
 
 import (
 	"encoding/json"
@@ -7,8 +8,8 @@ import (
 	"slices"
 )
 
-// Tree is a value as plain JSON; nil where it cannot be one.
-func Tree(value any) any {
+// Of is a value as plain JSON; nil where it cannot be one.
+func Of(value any) any {
 	data, err := json.Marshal(value)
 	if err != nil {
 		return nil
