@@ -185,18 +185,29 @@ func TestRecoverDocument(t *testing.T) {
 	}
 }
 
-// TestStatusOfARecovery: whether a person has said that the destination is off, and of which one.
+// TestStatusOfARecovery: what a person has said, and of which cluster. After the end of a move two words are asked for.
 func TestStatusOfARecovery(t *testing.T) {
-	for id, want := range map[string]string{
-		"": "nobody has said that the destination is off", "cluster-west": "a person has said that it is off",
-		"cluster-east": "not confirmed: cluster-east is not the destination's cluster",
+	const off = "a person has said that it is off"
+	for name, tc := range map[string]struct {
+		id            string
+		over, settled bool
+		want          string
+	}{
+		"nothing was said":       {want: "nobody has said that the destination is off"},
+		"it is off":              {id: "cluster-west", want: off + "\n"},
+		"another one is off":     {id: "cluster-east", want: "not confirmed: cluster-east is not the destination's cluster"},
+		"it was over, and is":    {id: "cluster-west", over: true, want: "not confirmed: nobody has said that no ordinal was moved on from cluster cluster-west"},
+		"and nothing moved on":   {id: "cluster-west", over: true, settled: true, want: off + ", and that no ordinal was moved on from there"},
+		"said, and not asked of": {id: "cluster-west", settled: true, want: off + ", and that no ordinal was moved on from there"},
 	} {
-		m, _ := left(false)
-		m.Spec.Mode, m.Spec.Recovery.DestinationIsOff = api.ModeRecover, id
-		east := serveRecord(t, m)
-		c := newConsole("status", "web", "--kubeconfig", east.Kubeconfig(t))
-		if got := c.Run(t); got != command.ExitDone || !strings.Contains(c.Stdout.String(), want) {
-			t.Errorf("%q: exit code %d, want %q in:\n%s%s", id, got, want, c.Stdout, c.Stderr)
-		}
+		t.Run(name, func(t *testing.T) {
+			m, _ := left(tc.over)
+			m.Spec.Mode, m.Spec.Recovery = api.ModeRecover, api.RecoverySpec{DestinationIsOff: tc.id, NothingMovedOn: tc.settled}
+			east := serveRecord(t, m)
+			c := newConsole("status", "web", "--kubeconfig", east.Kubeconfig(t))
+			if got := c.Run(t); got != command.ExitDone || !strings.Contains(c.Stdout.String(), tc.want) {
+				t.Errorf("exit code %d, want %q in:\n%s%s", got, tc.want, c.Stdout, c.Stderr)
+			}
+		})
 	}
 }

@@ -177,8 +177,14 @@ func recoveryText(m *api.Migration) string {
 		return "not confirmed: nobody has said that the destination is off"
 	case base != nil && id != string(base.DestinationCluster):
 		return "not confirmed: " + id + " is not the destination's cluster"
+	case records.Completed(m) == api.ReasonMoved && !m.Spec.Recovery.NothingMovedOn:
+		return "not confirmed: nobody has said that no ordinal was moved on from cluster " + id + " since the migration was completed"
 	}
-	return "without the destination, cluster " + id + ": a person has said that it is off"
+	text := "without the destination, cluster " + id + ": a person has said that it is off"
+	if m.Spec.Recovery.NothingMovedOn {
+		text += ", and that no ordinal was moved on from there"
+	}
+	return text
 }
 
 func sliceText(s *api.SliceStatus, name string) string {
