@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/sliceshift/sliceshift/migration/plan"
 	"github.com/sliceshift/sliceshift/migration/simulate"
@@ -144,7 +145,12 @@ func placed(s plan.Snapshot, e plan.Effect) thing {
 	}
 	at := thing{Place{side.Cluster, side.Namespace}, ObjectOf(e)}
 	switch e.Verb {
-	case plan.CarryVolume, plan.RestorePolicy, plan.DeleteVolume, plan.CreateNamespace:
+	case plan.CarryVolume:
+		at.place.Namespace = e.Volume.Ref.Namespace
+		if kind, _, _ := strings.Cut(at.object, "/"); kind == kindVolume || kind == kindContent {
+			at.place.Namespace = ""
+		}
+	case plan.RestorePolicy, plan.DeleteVolume, plan.CreateNamespace:
 		at.place.Namespace = ""
 	case plan.PauseWriter, plan.ReleaseWriter, plan.UnmarkWriter:
 		at.place.Namespace = e.Writer.Namespace

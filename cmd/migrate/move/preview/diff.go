@@ -26,13 +26,26 @@ func (p Printer) Diff(c Changes) error {
 	if len(c.Lasting)+len(c.Passing) == 0 {
 		fmt.Fprintln(out, p.Paint.Dim("# nothing will have changed"))
 	}
-	if len(c.Passing) > 0 {
-		fmt.Fprintln(out, p.Paint.Dim("# changed on the way, and in the end as before:"))
-	}
-	for _, change := range c.Passing {
-		fmt.Fprintln(out, p.Paint.Dim("#   "+change.Place.String()+" "+change.Object))
+	made := func(change Change) bool { return change.Before == nil }
+	for _, group := range []struct {
+		head string
+		of   func(Change) bool
+	}{
+		{"changed on the way, and in the end as before:", func(change Change) bool { return !made(change) }},
+		{"made on the way, and gone in the end:", made},
+	} {
+		for i, change := range matching(c.Passing, group.of) {
+			if i == 0 {
+				fmt.Fprintln(out, p.Paint.Dim("# "+group.head))
+			}
+			fmt.Fprintln(out, p.Paint.Dim("#   "+change.Place.String()+" "+change.Object))
+		}
 	}
 	return out.Flush()
+}
+
+func matching(changes []Change, is func(Change) bool) []Change {
+	return slices.DeleteFunc(slices.Clone(changes), func(change Change) bool { return !is(change) })
 }
 
 // fields are the lines of a change: each field that is gone or another one, and what it is now.

@@ -106,13 +106,12 @@ func (p Printer) cells(d Plan, step Step) []string {
 	return cells
 }
 
-// action is what a step does. The names of volumes are long and say little: without
-// -o wide people read the claim template instead.
+// action is what a step does; -o wide tells it with the names of volumes.
 func (p Printer) action(step Step) string {
-	if name, volume := strings.CutPrefix(step.Object, "persistentvolume/"); volume && !p.Wide && step.Volume != "" {
-		return strings.ReplaceAll(step.Action, name, step.Volume)
+	if p.Wide {
+		return step.Action
 	}
-	return step.Action
+	return Brief(step.Action, step.PersistentVolume, step.Volume)
 }
 
 func sameGroup(a, b Step) bool {

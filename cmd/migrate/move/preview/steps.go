@@ -36,6 +36,8 @@ type Step struct {
 	Source      *simulate.Forecast `json:"source,omitempty"`
 	Destination *simulate.Forecast `json:"destination,omitempty"`
 	Available   int32              `json:"available"`
+	// PersistentVolume is the one that it is about; absent: it is about none, or about one that is not there yet.
+	PersistentVolume string `json:"persistentVolume,omitempty"`
 }
 
 // steps collects the writes of a dry run as they are made. Of each it keeps what is printed: with
@@ -71,7 +73,10 @@ func newSteps(s plan.Snapshot) *steps {
 // add numbers a write, and counts what it moves.
 func (c *steps) add(planned simulate.Step) {
 	e := planned.Effect
-	object := ObjectOf(e)
+	object, volume := ObjectOf(e), VolumeOf(e)
+	if name, is := strings.CutPrefix(object, kindVolume+"/"); is {
+		volume = name // one string for both: with thousands of them that counts
+	}
 	ofNext := e.Hook != nil && e.Hook.Hook.Point == api.HookBeforeOrdinal
 	if c.begun < 0 && (inHandoff(e.Verb) || ofNext || e.Verb == plan.SetBudget || e.Verb == plan.SetShare) {
 		c.begun = len(c.list)
@@ -85,15 +90,17 @@ func (c *steps) add(planned simulate.Step) {
 		c.started++
 	case plan.CarryVolume:
 		separate := methods.Of(e.Carriage.Method).Separate()
-		if !separate || e.Volume.Verb == volumes.TakeOver {
-			c.carried[object] = cmp.Or(e.Carriage.Method, api.MethodRebind)
+		if !separate && volume != "" || e.Volume.Verb == volumes.TakeOver {
+			c.carried[volume] = cmp.Or(e.Carriage.Method, api.MethodRebind)
 		}
-		c.kept[object] = c.kept[object] || separate && e.Volume.Verb == volumes.Park && e.Side == e.Carriage.Giver
+		if separate && e.Volume.Verb == volumes.Park && e.Side == e.Carriage.Giver {
+			c.kept[volume] = true
+		}
 	default:
 	}
 	step := Step{
 		Step: len(c.list) + 1, Phase: phasePrepare, Verb: e.Verb, Action: planned.Description, Side: e.Side,
-		Object: object, Volume: c.templates[object], Available: planned.Available,
+		Object: object, Volume: cmp.Or(c.templates[object], e.Template), Available: planned.Available, PersistentVolume: volume,
 	}
 	var before Step
 	if len(c.list) > 0 {
@@ -157,13 +164,10 @@ func inHandoff(verb plan.Verb) bool {
 	return verb == plan.CarryVolume || verb == plan.ScaleDown || verb == plan.ScaleUp
 }
 
-const (
-	kindVolume = "persistentvolume"
-	kindClaim  = "persistentvolumeclaim"
-)
-
-// TemplateOf is the claim template of a claim or a volume; empty when it is of none.
-func TemplateOf(s plan.Snapshot, object string) string { return templatesOf(s)[object] }
+// TemplateOf is the claim template of what a write changes; empty when it is of none.
+func TemplateOf(s plan.Snapshot, e plan.Effect) string {
+	return cmp.Or(templatesOf(s)[ObjectOf(e)], e.Template)
+}
 
 // templatesOf are the claim templates of all claims and volumes.
 func templatesOf(s plan.Snapshot) map[string]string {
@@ -183,33 +187,4 @@ func templatesOf(s plan.Snapshot) map[string]string {
 		}
 	}
 	return templates
-}
-
-// kinds are those of the objects that writes change, other than StatefulSets.
-var kinds = map[plan.Verb]string{
-	plan.CreateNamespace: "namespace", plan.CreateService: "service",
-	plan.CreateBudget: "poddisruptionbudget", plan.SetBudget: "poddisruptionbudget",
-	plan.RestoreBudget: "poddisruptionbudget", plan.DeleteBudget: "poddisruptionbudget",
-	plan.CreateExport: "serviceexport", plan.DeleteExport: "serviceexport",
-	plan.CreatePodExport: "serviceexport", plan.MarkPodExport: "serviceexport", plan.DeletePodExport: "serviceexport",
-	plan.CreatePodService: "service", plan.MarkPodService: "service", plan.DeletePodService: "service",
-	plan.RestorePolicy: kindVolume, plan.DeleteVolume: kindVolume, plan.CarryVolume: kindVolume, plan.DeleteClaim: kindClaim,
-}
-
-// ObjectOf names the object that a write changes.
-func ObjectOf(e plan.Effect) string {
-	kind, known := kinds[e.Verb]
-	switch {
-	case e.Hook != nil: // the name of its Job is not known before the migration begins
-		return "job/" + e.Hook.Hook.Name
-	case e.Writer.Kind != "":
-		kind = strings.ToLower(e.Writer.Kind)
-	case e.Kind != "":
-		kind = strings.ToLower(e.Kind)
-	case e.Verb == plan.CarryVolume && e.Volume.Volume == "":
-		kind = kindClaim // of a volume that is not there yet
-	case !known:
-		kind = "statefulset"
-	}
-	return kind + "/" + e.Name
 }

@@ -135,19 +135,14 @@ func short(root string) string {
 	return root[:min(most, len(root))]
 }
 
-// written is the event of a write. The names of volumes are long and say little: people
-// read the claim template instead.
+// written is the event of a write.
 func (t *Tracker) written(now time.Time, outcome migration.Outcome) Event {
 	t.writes++
 	effect := *outcome.Decision.Effect
 	e := t.Event(now, Written, effect.String()).of(t.ordinal, outcome.Decision.Step)
-	e.Side, e.Verb, e.Object, e.short = effect.Side, effect.Verb, preview.ObjectOf(effect), e.Message
+	e.Side, e.Verb, e.Object, e.short = effect.Side, effect.Verb, preview.ObjectOf(effect), preview.Brief(e.Message, preview.VolumeOf(effect), preview.TemplateOf(outcome.Snapshot, effect))
 	if effect.OfOrdinal() {
 		e.Ordinal = &effect.Ordinal
-	}
-	name, volume := strings.CutPrefix(e.Object, "persistentvolume/")
-	if template := preview.TemplateOf(outcome.Snapshot, e.Object); volume && template != "" {
-		e.short = strings.ReplaceAll(e.Message, name, template)
 	}
 	return e
 }
