@@ -121,7 +121,7 @@ func (p hookPlanner) broke(t plan.HookTurn) *plan.Decision {
 		hold = &plan.Hold{Reason: api.ReasonHookTimedOut, Stalled: true, Remedy: remedy, Message: fmt.Sprintf("%s has not ended within %s: %s", p.nameOf(t), t.Hook.Deadline(), t.Run.Message)}
 	}
 	if t.Hook.OnFailure == api.HookFailureRollback && p.Spec.Mode == api.ModeRun {
-		hold.TurnBack, hold.Remedy = true, "nothing needs to be done: the migration is taken back, as onFailure of the hook says"
+		hold.TurnBack, hold.By, hold.Remedy = true, "hook "+t.Hook.Name, "nothing needs to be done: the migration is taken back, as onFailure of the hook says"
 	}
 	return &plan.Decision{Hold: hold}
 }
