@@ -59,7 +59,7 @@ func (p hookPlanner) run(t plan.HookTurn) *plan.Decision {
 func (p hookPlanner) became(t plan.HookTurn, state api.HookState, message string) *plan.Decision {
 	next := p.Record
 	next.Hooks = slices.Clone(p.Record.Hooks)
-	t.Run.State, t.Run.Message, t.Run.LastTransitionTime = state, cut(message), metav1.NewTime(p.Now)
+	t.Run.State, t.Run.Message, t.Run.LastTransitionTime = state, cut(message, longestSaid), metav1.NewTime(p.Now)
 	if at := p.recorded(t); at >= 0 {
 		next.Hooks[at] = t.Run
 	} else {
@@ -71,11 +71,12 @@ func (p hookPlanner) became(t plan.HookTurn, state api.HookState, message string
 // longestSaid bounds what is kept of how a hook has ended, in bytes.
 const longestSaid = 1024
 
-func cut(text string) string {
-	if len(text) <= longestSaid {
+// cut bounds a text, in bytes.
+func cut(text string, most int) string {
+	if len(text) <= most {
 		return text
 	}
-	return strings.ToValidUTF8(text[:longestSaid], "")
+	return strings.ToValidUTF8(text[:most], "")
 }
 
 // How soon is looked at a Job again: the longer it runs the less often.

@@ -85,6 +85,9 @@ func (p *View) turned() bool {
 	return p.Record.AutomaticRollback != nil && p.Spec.Mode == api.ModeRun && !p.Deleting
 }
 
+// longestWhy bounds what is kept of why a migration was turned back, in bytes.
+const longestWhy = 512
+
 // remember records why a migration turns back before its mode says so: what comes between finds it, a crash as well.
 func (p turnPlanner) remember(decision plan.Decision) plan.Decision {
 	hold := decision.Hold
@@ -92,7 +95,7 @@ func (p turnPlanner) remember(decision plan.Decision) plan.Decision {
 		return decision
 	}
 	next := p.Record
-	next.AutomaticRollback = &api.AutomaticRollback{Reason: hold.Reason, By: hold.By, Message: cut(hold.Message), Time: metav1.NewMicroTime(p.Now)}
+	next.AutomaticRollback = &api.AutomaticRollback{Reason: hold.Reason, By: hold.By, Message: cut(hold.Message, longestWhy), Time: metav1.NewMicroTime(p.Now)}
 	return plan.Decision{Record: &next, Step: decision.Step}
 }
 

@@ -17,11 +17,13 @@ type AutomaticRollback struct {
 	By string `json:"by"`
 	// message is what had failed, and what was said of it.
 	// +optional
-	// +kubebuilder:validation:MaxLength=1024
+	// +kubebuilder:validation:MaxLength=512
 	Message string `json:"message,omitempty"`
 	// time is when it was decided.
 	Time metav1.MicroTime `json:"time"`
 }
 
 // Mark tells this rollback from others: the value of AutomaticRollbackAnnotationKey once spec.mode was written for it.
-func (r AutomaticRollback) Mark() string { return r.Time.UTC().Format(time.RFC3339Nano) }
+func (r AutomaticRollback) Mark() string {
+	return r.Time.UTC().Truncate(time.Microsecond).Format(time.RFC3339Nano)
+}
