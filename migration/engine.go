@@ -39,8 +39,8 @@ type Records interface {
 	Save(ctx context.Context, m *api.Migration) error
 	// Stores is a Save that writes nothing: nil: all of it would be stored.
 	Stores(ctx context.Context, m *api.Migration) error
-	// TurnBack writes the mode Rollback, and only over the resourceVersion that m was read with; it
-	// leaves the new one in m.
+	// TurnBack writes the mode Rollback and for which automatic rollback of the status that is, at once, and only over the
+	// resourceVersion that m was read with; it leaves the new one in m.
 	TurnBack(ctx context.Context, m *api.Migration) error
 }
 

@@ -258,9 +258,9 @@ func ended(m *api.Migration) bool {
 	return atItsEnd && completed.ObservedGeneration == m.Generation && !begunAnew(m, completed.Reason)
 }
 
-// begunAnew says whether a Migration that was rolled back is to run again.
+// begunAnew says whether a Migration that was rolled back is to run again. Not one that was so by itself, before it was paused.
 func begunAnew(m *api.Migration, reason string) bool {
-	return reason == api.ReasonRolledBack && m.Spec.Mode != api.ModeRollback && m.Spec.Mode != api.ModePause
+	return m.Status.AutomaticRollback == nil && reason == api.ReasonRolledBack && m.Spec.Mode != api.ModeRollback && m.Spec.Mode != api.ModePause
 }
 
 func (r *Reconciler) removeFinalizer(ctx context.Context, m *api.Migration) error {

@@ -31,21 +31,23 @@ func TestEnded(t *testing.T) {
 	}
 	mode := func(mode api.Mode) func(*api.Migration) { return func(m *api.Migration) { m.Spec.Mode = mode } }
 	changed := func(m *api.Migration) { m.Generation++ }
+	byItself := func(m *api.Migration) { m.Status.AutomaticRollback = &api.AutomaticRollback{By: "gate db"} }
 	for name, tc := range map[string]struct {
 		are  []func(*api.Migration)
 		want bool
 	}{
-		"new":                               {nil, false},
-		"under way":                         {[]func(*api.Migration){begun, kept}, false},
-		"moved":                             {[]func(*api.Migration){begun, kept, completed(api.ReasonMoved)}, true},
-		"moved, and changed":                {[]func(*api.Migration){begun, completed(api.ReasonMoved), changed}, false},
-		"rolled back":                       {[]func(*api.Migration){begun, completed(api.ReasonRolledBack), mode(api.ModeRollback)}, true},
-		"rolled back, and paused":           {[]func(*api.Migration){begun, completed(api.ReasonRolledBack), mode(api.ModePause)}, true},
-		"rolled back, to run anew":          {[]func(*api.Migration){begun, completed(api.ReasonRolledBack), mode(api.ModeRun)}, false},
-		"deleted before it began":           {[]func(*api.Migration){deleted}, true},
-		"deleted in mid-move":               {[]func(*api.Migration){begun, kept, deleted}, false},
-		"deleted after the end":             {[]func(*api.Migration){begun, kept, completed(api.ReasonMoved), deleted}, true},
-		"deleted, with another's finalizer": {[]func(*api.Migration){begun, deleted}, true},
+		"new":                                 {nil, false},
+		"under way":                           {[]func(*api.Migration){begun, kept}, false},
+		"moved":                               {[]func(*api.Migration){begun, kept, completed(api.ReasonMoved)}, true},
+		"moved, and changed":                  {[]func(*api.Migration){begun, completed(api.ReasonMoved), changed}, false},
+		"rolled back":                         {[]func(*api.Migration){begun, completed(api.ReasonRolledBack), mode(api.ModeRollback)}, true},
+		"rolled back, and paused":             {[]func(*api.Migration){begun, completed(api.ReasonRolledBack), mode(api.ModePause)}, true},
+		"rolled back, to run anew":            {[]func(*api.Migration){begun, completed(api.ReasonRolledBack), mode(api.ModeRun)}, false},
+		"rolled back by itself, written back": {[]func(*api.Migration){begun, completed(api.ReasonRolledBack), mode(api.ModeRun), byItself}, true},
+		"deleted before it began":             {[]func(*api.Migration){deleted}, true},
+		"deleted in mid-move":                 {[]func(*api.Migration){begun, kept, deleted}, false},
+		"deleted after the end":               {[]func(*api.Migration){begun, kept, completed(api.ReasonMoved), deleted}, true},
+		"deleted, with another's finalizer":   {[]func(*api.Migration){begun, deleted}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := &api.Migration{ObjectMeta: metav1.ObjectMeta{Generation: 1}}

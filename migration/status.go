@@ -24,6 +24,7 @@ func applyRecord(m *api.Migration, record plan.Record) {
 	m.Status.Hooks, m.Status.HookTurns = record.Hooks, record.HookTurns
 	m.Status.Baseline, m.Status.Fence, m.Status.Handoff, m.Status.Pace = record.Baseline, record.Fence, record.Handoff, record.Pace
 	m.Status.Ahead, m.Status.PausedWriters, m.Status.TurnedBack = record.Ahead, record.Writers, record.TurnedBack
+	m.Status.AutomaticRollback = record.AutomaticRollback
 	if record.Baseline == nil {
 		m.Status.Conditions, m.Status.Source, m.Status.Destination = nil, nil, nil
 	}
@@ -33,7 +34,7 @@ func applyRecord(m *api.Migration, record plan.Record) {
 	if record.Completed == "" {
 		meta.RemoveStatusCondition(&m.Status.Conditions, api.ConditionCompleted)
 	}
-	if record.Completed != "" {
+	if at := meta.FindStatusCondition(m.Status.Conditions, api.ConditionCompleted); record.Completed != "" && (at == nil || at.Reason != record.Completed) {
 		condition(m, api.ConditionCompleted, metav1.ConditionFalse, record.Completed, "removing the migration's marks from both StatefulSets")
 	}
 }

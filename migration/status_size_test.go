@@ -133,6 +133,7 @@ func TestStatusIsBounded(t *testing.T) {
 				m.Status.Handoff.Volumes = append(m.Status.Handoff.Volumes, api.HandoffVolume{ClaimTemplate: fmt.Sprintf("%063d", i), Name: strings.Repeat("p", 253), Disk: strings.Repeat("d", 64)})
 			}
 			long := strings.Repeat(text, 100_000)
+			m.Status.AutomaticRollback = &api.AutomaticRollback{Reason: api.ReasonHookTimedOut, By: "hook " + strings.Repeat("h", 63), Message: long[:512]} // as much as the planner keeps
 			for _, kind := range []string{api.ConditionAccepted, api.ConditionCompleted} {
 				condition(m, kind, metav1.ConditionFalse, api.ReasonForeignScale, long)
 			}

@@ -426,3 +426,19 @@ func TestWarningsFit(t *testing.T) {
 		}
 	}
 }
+
+// TestForgottenAfterTheEnd: a record of what is completed does not open it again.
+func TestForgottenAfterTheEnd(t *testing.T) {
+	m := &api.Migration{}
+	m.Status.AutomaticRollback = &api.AutomaticRollback{By: "gate db"}
+	record := plan.Record{Baseline: &api.Baseline{Replicas: 1}, Completed: api.ReasonRolledBack}
+	applyRecord(m, record)
+	if said := meta.FindStatusCondition(m.Status.Conditions, api.ConditionCompleted); said == nil || said.Status != metav1.ConditionFalse || m.Status.AutomaticRollback != nil {
+		t.Fatalf("before it is let go: %+v, %+v", said, m.Status.AutomaticRollback)
+	}
+	render(m, plan.Snapshot{}, plan.Decision{Done: api.ReasonRolledBack})
+	applyRecord(m, record)
+	if !meta.IsStatusConditionTrue(m.Status.Conditions, api.ConditionCompleted) {
+		t.Error("it is open again")
+	}
+}

@@ -105,6 +105,7 @@ var embeddedOnly = map[string]string{
 	"TestGateInDryRun":                 asksAPI,
 	"TestGatesCommand":                 asksAPI,
 	"TestGateTurnsBack":                asksAPI,
+	"TestModeIsWrittenBack":            asksAPI,
 	"TestGateOfMetrics":                asksAPI,
 	"TestGateMendedInMidMove":          asksAPI,
 	"TestNobodyIsDownForAnAnswer":      endsJobs,

@@ -31,7 +31,8 @@ type Store interface {
 	Stores(ctx context.Context, m *api.Migration) error
 	// SetMode writes spec.mode.
 	SetMode(ctx context.Context, mode api.Mode) error
-	// TurnBack writes the mode Rollback, and only over the resourceVersion that m was read with.
+	// TurnBack writes the mode Rollback and for which automatic rollback of the status that is, at once, and only over the
+	// resourceVersion that m was read with.
 	TurnBack(ctx context.Context, m *api.Migration) error
 	// Change writes some fields of the spec, all of them at once.
 	Change(ctx context.Context, change Change) error
@@ -82,7 +83,7 @@ func (r Resource) Load(ctx context.Context) (*api.Migration, error) {
 // TurnBack writes the mode Rollback, and only over the resourceVersion of m.
 func (r Resource) TurnBack(ctx context.Context, m *api.Migration) error {
 	before := m.DeepCopy()
-	m.Spec.Mode = api.ModeRollback
+	turnBack(m)
 	return r.Client.Patch(ctx, m, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
 }
 
@@ -208,8 +209,16 @@ func (c ConfigMap) Stores(context.Context, *api.Migration) error { return nil }
 
 // TurnBack writes the mode Rollback, and only over the resourceVersion of m.
 func (c ConfigMap) TurnBack(ctx context.Context, m *api.Migration) error {
-	m.Spec.Mode = api.ModeRollback
+	turnBack(m)
 	return c.Save(ctx, m)
+}
+
+// turnBack sets the mode, and says for which automatic rollback: both are in one write.
+func turnBack(m *api.Migration) {
+	m.Spec.Mode = api.ModeRollback
+	if turn := m.Status.AutomaticRollback; turn != nil {
+		metav1.SetMetaDataAnnotation(&m.ObjectMeta, api.AutomaticRollbackAnnotationKey, turn.Mark())
+	}
 }
 
 func (c ConfigMap) encode(m *api.Migration) (*corev1.ConfigMap, error) {
@@ -242,6 +251,9 @@ func (c ConfigMap) Change(ctx context.Context, change Change) error {
 			return err
 		}
 		change.apply(&m.Spec)
+		if change.Mode == api.ModeRun || change.Mode == api.ModePause {
+			m.Status.AutomaticRollback = nil // no tool writes a record: it is the word of a person
+		}
 		if err := c.Save(ctx, m); !apierrors.IsConflict(err) {
 			return err
 		}

@@ -119,13 +119,14 @@ func moving() *api.Migration {
 	exact := metav1.NewMicroTime(now.Time)
 	m := &api.Migration{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", UID: "m", ResourceVersion: "1"}}
 	m.Status = api.MigrationStatus{
-		Baseline:   &api.Baseline{Replicas: 3, Budget: 1, SourceUID: "s", BudgetsTakenTime: &now, StartTime: now, DisruptionBudget: &api.DisruptionBudget{Name: "web"}},
-		Fence:      &api.Fence{Epoch: 1 << 50, Holder: "h", Direction: api.Forward},
-		Handoff:    &api.Handoff{Ordinal: 2, StartTime: exact, Attempts: 1, Volumes: []api.HandoffVolume{{ClaimTemplate: "data", Name: "pv", Disk: "d"}}},
-		Ahead:      []api.CopyAhead{{Ordinal: 1}},
-		TurnedBack: &api.CopyTurnedBack{Ordinal: 2, ClaimTemplate: "data", Limit: metav1.Duration{Duration: time.Minute}, Time: now},
-		Hooks:      []api.HookRun{{Name: "leave", Point: api.HookBeforeOrdinal, State: api.HookRunning, Job: "j"}},
-		HookTurns:  1, PausedWriters: []api.PausedWriter{{}}, Moved: 1, Total: 3,
+		Baseline:          &api.Baseline{Replicas: 3, Budget: 1, SourceUID: "s", BudgetsTakenTime: &now, StartTime: now, DisruptionBudget: &api.DisruptionBudget{Name: "web"}},
+		Fence:             &api.Fence{Epoch: 1 << 50, Holder: "h", Direction: api.Forward},
+		Handoff:           &api.Handoff{Ordinal: 2, StartTime: exact, Attempts: 1, Volumes: []api.HandoffVolume{{ClaimTemplate: "data", Name: "pv", Disk: "d"}}},
+		Ahead:             []api.CopyAhead{{Ordinal: 1}},
+		TurnedBack:        &api.CopyTurnedBack{Ordinal: 2, ClaimTemplate: "data", Limit: metav1.Duration{Duration: time.Minute}, Time: now},
+		AutomaticRollback: &api.AutomaticRollback{Reason: api.ReasonGateFailed, By: "gate db", Message: "it has failed", Time: exact},
+		Hooks:             []api.HookRun{{Name: "leave", Point: api.HookBeforeOrdinal, State: api.HookRunning, Job: "j"}},
+		HookTurns:         1, PausedWriters: []api.PausedWriter{{}}, Moved: 1, Total: 3,
 	}
 	return m
 }

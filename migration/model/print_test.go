@@ -291,7 +291,7 @@ func (p *printer) record(w *model, r plan.Record) {
 			p.bools(l.active && l.Engaged && l.Holder == r.Fence.Holder)
 		}
 	}
-	p.bools(r.TurnedBack != nil)
+	p.bools(r.TurnedBack != nil, r.AutomaticRollback != nil)
 	p.number(int(r.HookTurns))
 	for _, run := range r.Hooks {
 		p.text(run.Job)

@@ -46,7 +46,7 @@ const (
 // long as ordinals may come to the destination, and what it has made when that is to be cleaned up.
 func lookedAt(m *api.Migration, s plan.Snapshot) looked {
 	asked := s.Spec.Dependencies
-	going := s.Spec.Mode == api.ModeRun && !s.Deleting || s.Record.Handoff != nil
+	going := s.Spec.Mode == api.ModeRun && !s.Deleting && s.Record.AutomaticRollback == nil || s.Record.Handoff != nil
 	switch {
 	case !asked.Copy, s.Spec.SameNamespace, s.Record.Completed != "", Recovers(m):
 		return lookAtNone

@@ -143,6 +143,7 @@ func (e *Observer) Snapshot(ctx context.Context, m *api.Migration, sc scope.Read
 		Spec: SpecOf(m, e.SameCluster()), Record: RecordOf(m), Focused: sc.Ordinal != nil, VolumesRead: sc.Volumes,
 	}
 	s.Spec.SameNamespace = s.Spec.SameCluster && e.Source.Namespace == e.Destination.Namespace
+	s.RollbackWritten, s.ModeWriter = rollbackWritten(m), modeWriter(m)
 	source.now, destination.now = s.Now, s.Now
 	if s.Spec.SameNamespace {
 		source.sibling, destination.sibling = destination.endpoint.Set, source.endpoint.Set

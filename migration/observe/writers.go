@@ -2,6 +2,7 @@ package observe
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"time"
@@ -177,4 +178,39 @@ func viewWriter(object *unstructured.Unstructured) plan.Writer {
 		w.Value, w.Pause = setting.Read(object), setting.Text()
 	}
 	return w
+}
+
+// rollbackWritten says whether spec.mode was set to Rollback for the automatic rollback that is recorded.
+func rollbackWritten(m *api.Migration) bool {
+	turn := m.Status.AutomaticRollback
+	return turn != nil && m.Annotations[api.AutomaticRollbackAnnotationKey] == turn.Mark()
+}
+
+// modeWriter names who has written spec.mode last, if that was not the migration; only of one that was turned back by
+// itself is it asked. Another field of the spec has the same name further down.
+func modeWriter(m *api.Migration) string {
+	if m.Status.AutomaticRollback == nil {
+		return ""
+	}
+	var writer string
+	var last time.Time
+	for _, entry := range m.ManagedFields {
+		if entry.Manager == api.FieldManager || entry.FieldsV1 == nil || entry.Subresource != "" {
+			continue
+		}
+		var fields struct {
+			Spec map[string]json.RawMessage `json:"f:spec"`
+		}
+		if err := json.Unmarshal([]byte(entry.FieldsV1.GetRawString()), &fields); err != nil {
+			continue
+		}
+		var at time.Time
+		if entry.Time != nil {
+			at = entry.Time.Time
+		}
+		if _, writes := fields.Spec["f:mode"]; writes && !at.Before(last) {
+			writer, last = entry.Manager, at
+		}
+	}
+	return writer
 }

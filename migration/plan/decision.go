@@ -44,8 +44,9 @@ type Hold struct {
 	Remedy string
 	// Stalled is true when something outside must change first.
 	Stalled bool
-	// TurnBack is true when the user has asked for a rollback in this case.
+	// TurnBack is true when the user has asked for a rollback in this case, and By is the gate or the hook that has.
 	TurnBack bool
+	By       string
 	// Until is when it is over by itself though nothing has changed; zero: nobody knows.
 	Until time.Time
 }

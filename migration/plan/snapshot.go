@@ -49,6 +49,10 @@ type Snapshot struct {
 	// Numbers is why the destination cannot be given the slice as it is: where it begins, what
 	// its pods are, or that they are let in; nil: it can, or has been given it.
 	Numbers *Finding
+	// RollbackWritten is true once spec.mode was set to Rollback for Record.AutomaticRollback, and ModeWriter is who else has
+	// written it since; empty: nobody, or it is not known who.
+	RollbackWritten bool
+	ModeWriter      string
 	// Preflight is what was found that only the observer can judge: missing rights,
 	// autoscalers, differences between the two StatefulSets.
 	Preflight []Finding
@@ -136,6 +140,8 @@ type Record struct {
 	Pace *api.Pace
 	// TurnedBack is the ordinal that was taken back by itself last; nil: none was since one has begun.
 	TurnedBack *api.CopyTurnedBack
+	// AutomaticRollback is why the migration was turned back by itself; nil: it was not since a person has paused it.
+	AutomaticRollback *api.AutomaticRollback
 	// Writers are those that were paused, or are about to be.
 	Writers []api.PausedWriter
 	// Accepted is true once the preflight has passed.

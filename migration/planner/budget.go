@@ -83,7 +83,7 @@ func SplitShare(to api.SplitBudget, d int32, size pdb.Share) pdb.Share {
 // the migration pauses.
 func (p budgetPlanner) splitFor() api.SplitBudget {
 	_, more := p.next()
-	if more && p.Spec.Mode != api.ModePause || p.Deleting || p.Source.Set.Replicas == 0 || p.Destination.Set.Replicas == 0 {
+	if more && !p.resting() || p.Deleting || p.Source.Set.Replicas == 0 || p.Destination.Set.Replicas == 0 {
 		return api.SplitBudgetProportional
 	}
 	return p.Spec.SplitBudget

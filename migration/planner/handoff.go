@@ -54,8 +54,8 @@ func (p handoffPlanner) begin() *plan.Decision {
 			return decision
 		}
 		switch {
-		case p.Spec.Mode == api.ModePause && !p.Deleting:
-			return paused(k, more)
+		case p.resting() && !p.Deleting:
+			return p.rests(k, more)
 		case len(p.Record.Ahead) > 0:
 			hold := plan.Hold{Reason: api.ReasonCopying, Message: fmt.Sprintf("waiting until what was copied of ordinal %d before its turn is removed", p.Record.Ahead[0].Ordinal)}
 			return &plan.Decision{Hold: &hold, Wait: volumes.Look}
@@ -76,7 +76,11 @@ func (p handoffPlanner) begin() *plan.Decision {
 	return cmp.Or(p.budget.reserveBudget(0), waits)
 }
 
-func paused(k int32, more bool) *plan.Decision {
+// rests says why no handoff begins.
+func (p handoffPlanner) rests(k int32, more bool) *plan.Decision {
+	if p.turned() {
+		return &plan.Decision{Hold: turnPlanner{p.View}.reverted("each ordinal runs where it is, and none is stopped by this migration now")}
+	}
 	next := "what was changed for the move is restored next"
 	if more {
 		next = fmt.Sprintf("ordinal %d is next", k)
@@ -138,7 +142,7 @@ func (p handoffPlanner) notNow(k int32, hold *plan.Hold) *plan.Decision {
 		return waits
 	}
 	if p.resting() && !p.Deleting && p.ahead.begun() {
-		return cmp.Or(p.budget.reserveBudget(0), p.budget.liftCaps(), paused(k, true))
+		return cmp.Or(p.budget.reserveBudget(0), p.budget.liftCaps(), p.rests(k, true))
 	}
 	if decision := p.ahead.drop(k); decision != nil {
 		return decision
@@ -223,7 +227,7 @@ func (p handoffPlanner) goesOn(held []plan.OrdinalVolume) *plan.Decision {
 		pair := p.pair(v)
 		return pair.Copy != nil && pair.Copy.Back && volumes.HandingOf(pair).Taken()
 	})
-	if !came || !p.takenBack() || p.Spec.Mode != api.ModeRun || p.Deleting {
+	if !came || !p.takenBack() || p.Spec.Mode != api.ModeRun || p.resting() {
 		return nil
 	}
 	next := p.Record

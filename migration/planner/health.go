@@ -232,7 +232,7 @@ func (p healthPlanner) holdOf(r Reply) *plan.Hold {
 	case api.GateFailed:
 		hold := &plan.Hold{Reason: api.ReasonGateFailed, Stalled: true, Remedy: remedy, Message: fmt.Sprintf("%s has failed, %d times in a row: %s", name, gate.Failures(), r.Message)}
 		if gate.OnFailure == api.GateFailureRollback && p.Spec.Mode == api.ModeRun {
-			hold.TurnBack, hold.Remedy = true, "nothing needs to be done: the migration is taken back, as onFailure of the gate says"
+			hold.TurnBack, hold.By, hold.Remedy = true, "gate "+gate.Name, "nothing needs to be done: the migration is taken back, as onFailure of the gate says"
 		}
 		return hold
 	case api.GateUnanswered:

@@ -57,6 +57,8 @@ func TestHooksRunOnce(t *testing.T) {
 				w.State.Spec.HookAnswer = &api.HookAnswer{Job: turn.Run.Job, Do: rapid.SampledFrom([]api.HookRemedy{api.HookRetry, api.HookSkip}).Draw(t, "do")}
 			}
 		}
+		w.State.Spec.Mode = api.ModePause // a word that it may go on, should it have been turned back by itself
+		w.step()
 		w.State.Engaged, w.State.Spec.Mode = false, api.ModeRun
 		w.State.Holder += "y"
 		w.ends = func(turn plan.HookTurn) api.HookState { return once(turn, api.HookSucceeded) }

@@ -59,7 +59,7 @@ func (p hookPlanner) run(t plan.HookTurn) *plan.Decision {
 func (p hookPlanner) became(t plan.HookTurn, state api.HookState, message string) *plan.Decision {
 	next := p.Record
 	next.Hooks = slices.Clone(p.Record.Hooks)
-	t.Run.State, t.Run.Message, t.Run.LastTransitionTime = state, cut(message), metav1.NewTime(p.Now)
+	t.Run.State, t.Run.Message, t.Run.LastTransitionTime = state, cut(message, longestSaid), metav1.NewTime(p.Now)
 	if at := p.recorded(t); at >= 0 {
 		next.Hooks[at] = t.Run
 	} else {
@@ -71,11 +71,12 @@ func (p hookPlanner) became(t plan.HookTurn, state api.HookState, message string
 // longestSaid bounds what is kept of how a hook has ended, in bytes.
 const longestSaid = 1024
 
-func cut(text string) string {
-	if len(text) <= longestSaid {
+// cut bounds a text, in bytes.
+func cut(text string, most int) string {
+	if len(text) <= most {
 		return text
 	}
-	return strings.ToValidUTF8(text[:longestSaid], "")
+	return strings.ToValidUTF8(text[:most], "")
 }
 
 // How soon is looked at a Job again: the longer it runs the less often.
@@ -121,7 +122,7 @@ func (p hookPlanner) broke(t plan.HookTurn) *plan.Decision {
 		hold = &plan.Hold{Reason: api.ReasonHookTimedOut, Stalled: true, Remedy: remedy, Message: fmt.Sprintf("%s has not ended within %s: %s", p.nameOf(t), t.Hook.Deadline(), t.Run.Message)}
 	}
 	if t.Hook.OnFailure == api.HookFailureRollback && p.Spec.Mode == api.ModeRun {
-		hold.TurnBack, hold.Remedy = true, "nothing needs to be done: the migration is taken back, as onFailure of the hook says"
+		hold.TurnBack, hold.By, hold.Remedy = true, "hook "+t.Hook.Name, "nothing needs to be done: the migration is taken back, as onFailure of the hook says"
 	}
 	return &plan.Decision{Hold: hold}
 }

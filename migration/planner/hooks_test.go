@@ -212,6 +212,11 @@ func TestFailedHook(t *testing.T) {
 				if again := w.run(); !cmp.Equal(again, first) {
 					t.Errorf("by itself it comes to %+v", again.Hold)
 				}
+				if tc.turnBack { // a pause is the word that it may go on
+					w.State.Spec.Mode = api.ModePause
+					w.run()
+					w.State.Spec.Mode = api.ModeRun
+				}
 				w.answer(do)
 				if decision := w.run(); decision.Done != api.ReasonMoved {
 					t.Fatalf("then %+v", decision.Hold)

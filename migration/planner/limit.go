@@ -74,3 +74,64 @@ func (p limitPlanner) wait() *plan.Decision {
 		fmt.Sprintf("see what its pods said (%s); then raise copy.downtimeLimit for claim template %[2]s in spec.volumes, or take it out: --volume %[2]s=copy,...,limit=DURATION; or go back: %[3]s",
 			p.command("status"), turned.ClaimTemplate, p.command("rollback")))
 }
+
+// turnPlanner has a migration turned back by itself, once: whoever writes the mode Run over it has not said that what has failed
+// is mended. A tool that keeps spec.mode in Git writes it again and again, and each time a replica more would be stopped.
+type turnPlanner struct{ *View }
+
+// turned says whether the migration was turned back by itself, and its mode is Run all the same: Rollback is not written yet, or
+// somebody has written Run since. Nothing begins then, as in a pause.
+func (p *View) turned() bool {
+	return p.Record.AutomaticRollback != nil && p.Spec.Mode == api.ModeRun && !p.Deleting
+}
+
+// longestWhy bounds what is kept of why a migration was turned back, in bytes.
+const longestWhy = 512
+
+// remember records why a migration turns back before its mode says so: what comes between finds it, a crash as well.
+func (p turnPlanner) remember(decision plan.Decision) plan.Decision {
+	hold := decision.Hold
+	if hold == nil || !hold.TurnBack || p.Record.AutomaticRollback != nil {
+		return decision
+	}
+	next := p.Record
+	next.AutomaticRollback = &api.AutomaticRollback{Reason: hold.Reason, By: hold.By, Message: cut(hold.Message, longestWhy), Time: metav1.NewMicroTime(p.Now)}
+	return plan.Decision{Record: &next, Step: decision.Step}
+}
+
+// due has Rollback written, as long as it was not. Who has turned round has seen it.
+func (p turnPlanner) due() *plan.Decision {
+	if !p.turned() || p.RollbackWritten || p.Record.Fence.Direction == api.Back {
+		return nil
+	}
+	turn := p.Record.AutomaticRollback
+	return &plan.Decision{Hold: &plan.Hold{
+		Reason: turn.Reason, Message: turn.Message, Stalled: true, TurnBack: true, By: turn.By,
+		Remedy: fmt.Sprintf("nothing needs to be done: the migration is taken back, as onFailure of %s says", turn.By),
+	}}
+}
+
+// forget is for a pause: it is the word of a person that the migration may go on.
+func (p turnPlanner) forget() *plan.Decision {
+	if p.Record.AutomaticRollback == nil || p.Spec.Mode != api.ModePause || p.Deleting {
+		return nil
+	}
+	next := p.Record
+	next.AutomaticRollback = nil
+	return &plan.Decision{Record: &next}
+}
+
+// reverted says who has the mode Run over a rollback that no person has asked for, and what they can do.
+func (p turnPlanner) reverted(where string) *plan.Hold {
+	turn, writer := p.Record.AutomaticRollback, "it is not known who has written it"
+	if p.ModeWriter != "" {
+		writer = fmt.Sprintf("%q has written it", p.ModeWriter)
+	}
+	return &plan.Hold{
+		Reason: api.ReasonRollbackReverted, Stalled: true,
+		Message: fmt.Sprintf("spec.mode is Run again, and %s: at %s %s had failed, and the migration was taken back, as its onFailure says (%s). Nobody has said that this is mended: %s",
+			writer, turn.Time.UTC().Format(time.RFC3339), turn.By, turn.Message, where),
+		Remedy: fmt.Sprintf("have it taken back: write mode: Rollback where the Migration is kept, in Git if a tool writes it from there, or else %s; to go on to the destination all the same, set Pause and then Run: %s, then %s",
+			p.command("rollback"), p.command("pause"), p.command("resume")),
+	}
+}

@@ -160,7 +160,7 @@ func (p *View) direction() api.Direction {
 		return api.Back
 	case p.takenBack():
 		return api.Back
-	case (p.Spec.Mode == api.ModePause || p.Deleting) && p.Record.Fence != nil:
+	case p.resting() && p.Record.Fence != nil:
 		return p.Record.Fence.Direction
 	default:
 		return api.Forward
@@ -168,7 +168,7 @@ func (p *View) direction() api.Direction {
 }
 
 // resting says whether no handoff may begin.
-func (p *View) resting() bool { return p.Spec.Mode == api.ModePause || p.Deleting }
+func (p *View) resting() bool { return p.Spec.Mode == api.ModePause || p.Deleting || p.turned() }
 
 func (p *View) outcome() string {
 	switch {
@@ -192,11 +192,11 @@ func (p *View) plan() plan.Decision {
 	}
 	whole := wholePlanner{p}
 	for _, stage := range []func() *plan.Decision{
-		lossPlanner{p}.recoverable, whole.finished, whole.reachable, foreignPlanner{p}.countable, whole.accept, lossPlanner{p}.lost, fencePlanner{p}.ensureFence,
-		foreignPlanner{p}.foreign, writerPlanner{p}.pause, destinationPlanner{p}.prepare, handoffOf(p).handoff, healthPlanner{p}.end, hookPlanner{p}.end, settleOf(p).settle,
+		turnPlanner{p}.forget, lossPlanner{p}.recoverable, whole.finished, whole.reachable, foreignPlanner{p}.countable, whole.accept, lossPlanner{p}.lost, fencePlanner{p}.ensureFence,
+		turnPlanner{p}.due, foreignPlanner{p}.foreign, writerPlanner{p}.pause, destinationPlanner{p}.prepare, handoffOf(p).handoff, healthPlanner{p}.end, hookPlanner{p}.end, settleOf(p).settle,
 	} {
 		if decision := stage(); decision != nil {
-			return *decision
+			return turnPlanner{p}.remember(*decision)
 		}
 	}
 	if p.Focused {
@@ -237,10 +237,13 @@ func (p wholePlanner) finished() *plan.Decision {
 			return decision
 		}
 	}
-	if reason == api.ReasonRolledBack && p.Spec.Mode == api.ModeRun && !p.Deleting {
-		return &plan.Decision{Record: &plan.Record{Fence: p.Record.Fence, HookTurns: p.hookTurn()}}
-	}
 	decision := &plan.Decision{Done: reason}
+	if reason == api.ReasonRolledBack && p.Spec.Mode == api.ModeRun && !p.Deleting {
+		if !p.turned() {
+			return &plan.Decision{Record: &plan.Record{Fence: p.Record.Fence, HookTurns: p.hookTurn()}}
+		}
+		decision.Hold = turnPlanner(p).reverted("every ordinal runs at the source, and the migration does not begin anew")
+	}
 	if reason == api.ReasonMoved && p.Spec.Mode == api.ModeRollback {
 		decision.Hold = &plan.Hold{
 			Reason:  api.ReasonAlreadyCompleted,

@@ -57,6 +57,9 @@ const (
 	// source's pod template that it is a copy of. Whoever has brought the destination up
 	// to a later one in another form writes that one's hash.
 	TemplateAnnotationKey = "migration.sliceshift.io/template"
+	// AutomaticRollbackAnnotationKey is on a Migration whose spec.mode was set to Rollback by itself: the time of the
+	// status.automaticRollback for which it was. Both are one write, so that a mode that is Run all the same was written since.
+	AutomaticRollbackAnnotationKey = "migration.sliceshift.io/automatic-rollback"
 	// Finalizer keeps a Migration until its claim on both StatefulSets is released.
 	Finalizer = "migration.sliceshift.io/release"
 	// FieldManager is the name under which every write of ours is recorded.

@@ -70,6 +70,7 @@ const (
 	ReasonWriterHeld           = "WriterHeld"
 	ReasonWriterNotPaused      = "WriterNotPaused"
 	ReasonWriterWouldRefill    = "WriterWouldRefill"
+	ReasonRollbackReverted     = "RollbackReverted"
 )
 
 // Reasons of warnings: a migration begins all the same, and its user should know.

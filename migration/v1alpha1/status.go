@@ -35,6 +35,10 @@ type MigrationStatus struct {
 	// until that says something else.
 	// +optional
 	TurnedBack *CopyTurnedBack `json:"turnedBack,omitempty"`
+	// automaticRollback is why the migration was turned back by itself, because a gate or a hook with onFailure: Rollback has
+	// failed. It is kept until spec.mode is Pause: as long as it is there, the mode Run begins no handoff, whoever writes it.
+	// +optional
+	AutomaticRollback *AutomaticRollback `json:"automaticRollback,omitempty"`
 	// pace is how long handoffs took; absent until one has come to the destination.
 	// +optional
 	Pace *Pace `json:"pace,omitempty"`

@@ -150,6 +150,9 @@ func withoutStatus(m *api.Migration) (*unstructured.Unstructured, error) {
 		return nil, err
 	}
 	unstructured.RemoveNestedField(content, "status")
+	if m.Spec.Mode == api.ModeRun { // the default, and for its user and the migration itself to change, not for who applies the file again
+		unstructured.RemoveNestedField(content, "spec", "mode")
+	}
 	return &unstructured.Unstructured{Object: content}, nil
 }
 

@@ -36,6 +36,16 @@ func TestCreateFormats(t *testing.T) {
 	}
 }
 
+// TestCreateWithoutMode: who applies the file again does not write the mode, which its user and the migration itself change.
+func TestCreateWithoutMode(t *testing.T) {
+	for mode, want := range map[string]bool{"run": false, "pause": true} {
+		c := newConsole("create", "web", "--to-namespace", "store", "--mode", mode, "--dry-run=client", "-o", "yaml", "--kubeconfig", apitest.SilentKubeconfig(t, "east"))
+		if code := c.Run(t); code != 0 || strings.Contains(c.Stdout.String(), "\n  mode: ") != want {
+			t.Errorf("%s: exit code %d: %s", mode, code, c.Stdout)
+		}
+	}
+}
+
 // TestCreateByRecipe: the recipe is in the Migration, below what was asked for.
 func TestCreateByRecipe(t *testing.T) {
 	gates := filepath.Join(t.TempDir(), "gates.yaml")

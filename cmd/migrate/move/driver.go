@@ -81,7 +81,7 @@ func (d driver) report(m *api.Migration, outcome migration.Outcome) error {
 	decision := outcome.Decision
 	switch hold := decision.Hold; {
 	case outcome.Done:
-		return d.done(decision)
+		return d.done(decision, outcome.Snapshot.Record.AutomaticRollback)
 	case hold == nil || !hold.Stalled:
 		return nil
 	case hold.Reason == api.ReasonSuperseded:
@@ -97,10 +97,12 @@ func (d driver) report(m *api.Migration, outcome migration.Outcome) error {
 
 // done says what it means that nothing is left to do. A run that was turned round
 // from elsewhere has not done what it was called for.
-func (d driver) done(decision plan.Decision) error {
+func (d driver) done(decision plan.Decision, turn *api.AutomaticRollback) error {
 	switch hold := decision.Hold; {
 	case hold != nil && hold.Stalled || hold != nil && hold.Reason == api.ReasonAlreadyCompleted:
 		return fmt.Errorf("%s; %s", hold.Message, hold.Remedy)
+	case decision.Done == api.ReasonRolledBack && d.mode != api.ModeRollback && turn != nil:
+		return fmt.Errorf("rolled back, as onFailure of %s says: %s", turn.By, turn.Message)
 	case decision.Done == api.ReasonRolledBack && d.mode != api.ModeRollback:
 		return errors.New("rolled back: somebody has set the mode to Rollback meanwhile")
 	case decision.Done == api.ReasonRecovered && d.mode != api.ModeRecover:

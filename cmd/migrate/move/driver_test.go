@@ -36,6 +36,7 @@ func TestReport(t *testing.T) {
 		exitOnStall bool
 		unbegun     bool
 		asked       api.Mode
+		turn        *api.AutomaticRollback
 		done        bool
 		want        int
 		wantErr     string
@@ -49,7 +50,11 @@ func TestReport(t *testing.T) {
 		"superseded":                   {decision: stalled(api.ReasonSuperseded), want: 1, wantErr: "migrate status web"},
 		"moved":                        {decision: plan.Decision{Done: api.ReasonMoved}, done: true},
 		"turned round meanwhile":       {decision: plan.Decision{Done: api.ReasonRolledBack}, done: true, want: 1, wantErr: "Rollback meanwhile"},
-		"rolled back as asked":         {decision: plan.Decision{Done: api.ReasonRolledBack}, done: true, asked: api.ModeRollback},
+		"turned back by itself": {
+			decision: plan.Decision{Done: api.ReasonRolledBack}, turn: &api.AutomaticRollback{By: "gate db", Message: "it has failed"}, done: true,
+			want: 1, wantErr: "rolled back, as onFailure of gate db says: it has failed",
+		},
+		"rolled back as asked": {decision: plan.Decision{Done: api.ReasonRolledBack}, done: true, asked: api.ModeRollback},
 		"too late to roll back": {
 			decision: plan.Decision{Done: api.ReasonMoved, Hold: &plan.Hold{Reason: api.ReasonAlreadyCompleted, Message: "too late", Remedy: "go the other way"}},
 			done:     true, want: 1, wantErr: "too late; go the other way",
@@ -65,7 +70,7 @@ func TestReport(t *testing.T) {
 			if tc.asked != "" {
 				d.mode = tc.asked
 			}
-			err := d.report(m, migration.Outcome{Decision: tc.decision, Done: tc.done, Saved: true})
+			err := d.report(m, migration.Outcome{Snapshot: plan.Snapshot{Record: plan.Record{AutomaticRollback: tc.turn}}, Decision: tc.decision, Done: tc.done, Saved: true})
 			if got := command.ExitCode(err); got != tc.want {
 				t.Errorf("exit code %d, want %d (%v)", got, tc.want, err)
 			}

@@ -86,6 +86,9 @@ func (o *modeOptions) Run(ctx context.Context) error {
 			return err
 		}
 	}
+	if err := o.afterAutomaticRollback(k); err != nil {
+		return err
+	}
 	now := k.Spec.Mode
 	if now == "" {
 		now = api.ModeRun
@@ -137,9 +140,25 @@ func (o *modeOptions) afterCompleted(k *storedMigration, reason string) (done bo
 			"to take it back, move it the other way: %s; if the destination is lost for good: %s", k.title(), o.otherWay(k), o.Again("recover", k.Name, k.Namespace))
 	case reason == api.ReasonRolledBack && o.mode == api.ModeRun:
 		return false, nil
+	case reason == api.ReasonRolledBack && o.mode == api.ModePause && k.Status.AutomaticRollback != nil:
+		return false, nil // so it is let begin again
 	}
 	fmt.Fprintf(o.Out, "%s is completed (%s): nothing is to do\n", k.title(), reason)
 	return true, nil
+}
+
+// afterAutomaticRollback refuses to resume what was turned back by itself, and was not paused since: the manager would not
+// go on. In a record of a run nobody but a person writes: there the mode alone is enough.
+func (o *modeOptions) afterAutomaticRollback(k *storedMigration) error {
+	turn := k.Status.AutomaticRollback
+	switch {
+	case turn == nil || k.record || o.mode != api.ModeRun:
+		return nil
+	case k.Spec.Mode == api.ModePause:
+		return fmt.Errorf("%s was turned back by itself, and its manager has not taken notice of the pause yet: look at it with %s, and try again", k.title(), o.Again("status", k.Name, k.Namespace))
+	}
+	return fmt.Errorf("%s was turned back by itself: at %s %s had failed, whose onFailure is Rollback (%s); to have it go on to the destination, pause it first: %s, then resume it",
+		k.title(), turn.Time.UTC().Format(time.RFC3339), turn.By, turn.Message, o.Again("pause", k.Name, k.Namespace))
 }
 
 // await waits until the migration is completed in this mode.

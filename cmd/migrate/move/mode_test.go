@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -34,35 +35,38 @@ func TestSteering(t *testing.T) {
 		wantErr  string
 		wantMode api.Mode
 	}{
-		"pause":                   {[]string{"pause", "web"}, movetest.InMode(api.ModeRun), 0, "migration shop/web paused\n", notice, api.ModePause},
-		"pause with its kind":     {[]string{"pause", "migration/web"}, movetest.InMode(api.ModeRun), 0, "migration shop/web paused\n", notice, api.ModePause},
-		"pause twice":             {[]string{"pause", "web"}, movetest.InMode(api.ModePause), 0, "migration shop/web is paused already\n", notice, ""},
-		"resume":                  {[]string{"resume", "web"}, movetest.InMode(api.ModePause), 0, "migration shop/web resumed\n", notice, api.ModeRun},
-		"resume twice":            {[]string{"resume", "web"}, movetest.InMode(""), 0, "migration shop/web is running already\n", notice, ""},
-		"roll back and wait":      {[]string{"rollback", "web", "--wait", "--timeout", "300ms"}, movetest.InMode(api.ModeRun), 4, "migration shop/web is being rolled back\n", "not completed after 300ms", api.ModeRollback},
-		"wait for what is back":   {[]string{"rollback", "web", "--wait"}, movetest.RolledBack(), 0, "is completed (RolledBack)", "", ""},
-		"roll back what is over":  {[]string{"rollback", "web"}, movetest.Completed(), 1, "", "move it the other way: migrate plan web -n shop --kubeconfig ", ""},
-		"pause what is over":      {[]string{"pause", "web"}, movetest.Completed(), 0, "is completed (Moved): nothing is to do\n", "", ""},
-		"roll back what is back":  {[]string{"rollback", "web"}, movetest.RolledBack(), 0, "is completed (RolledBack): nothing is to do\n", "", ""},
-		"no such migration":       {[]string{"pause", "other"}, movetest.InMode(api.ModeRun), 1, "", "no migration shop/other in cluster east", ""},
-		"status":                  {[]string{"status", "web"}, movetest.InFlight(), 0, "ConfigMap shop/sliceshift-web in cluster east", "", ""},
-		"status, stalled":         {[]string{"status", "web"}, movetest.Stalled(), 3, "to mend it: kubectl describe pod", "shop/web is stalled: PodNotReady", ""},
-		"status, JSON":            {[]string{"status", "web", "-o", "json"}, movetest.InFlight(), 0, "\"kind\": \"Migration\"", "", ""},
-		"status, YAML":            {[]string{"status", "web", "-o", "yaml"}, movetest.InFlight(), 0, "  moved: 2\n", "", ""},
-		"status of nothing":       {[]string{"status", "other"}, movetest.InFlight(), 1, "", "kubectl get configmaps -A -l migration.sliceshift.io/record", ""},
-		"gates of nothing":        {[]string{"gates", "other"}, movetest.InFlight(), 1, "", "no migration shop/other", ""},
-		"gates without the way":   {[]string{"gates", "web"}, elsewhere, 2, "", "give --to-context or --to-kubeconfig", ""},
-		"retry a hook":            {[]string{"hooks", "retry", "web"}, hookIs(api.HookFailed), 0, "migration shop/web: hook leave for ordinal 1 is run again\n", "", api.ModeRun},
-		"skip a hook":             {[]string{"hooks", "skip", "web"}, hookIs(api.HookPending), 0, "migration shop/web: hook leave for ordinal 1 is skipped\n", "", api.ModeRun},
-		"retry what runs":         {[]string{"hooks", "retry", "web"}, hookIs(api.HookRunning), 3, "", "is Running: what has not failed is not run again", ""},
-		"skip what is over":       {[]string{"hooks", "skip", "web"}, hookIs(api.HookSucceeded), 3, "", "waits for no hook", ""},
-		"skip none":               {[]string{"hooks", "skip", "web"}, movetest.InMode(api.ModeRun), 3, "", "waits for no hook", ""},
-		"watch what is over":      {[]string{"status", "web", "-w"}, movetest.Completed(), 0, "12:00:00  4/4 moved  completed: Moved\n", "", ""},
-		"create where it is not":  {[]string{"create", "web", "--to-name", "x"}, movetest.InFlight(), 1, "", "install the manager there first", ""},
-		"run to somewhere else":   {[]string{"run", "web", "--to-namespace", "store"}, movetest.InFlight(), 3, "", "destination: recorded shop/web, asked for store/web", ""},
-		"plan to somewhere else":  {[]string{"plan", "web", "--to-name", "web2"}, movetest.InFlight(), 3, "", "destination: recorded shop/web, asked for shop/web2", ""},
-		"run with another order":  {[]string{"run", "web", "--to-name", "web", "--order", "lowest-first"}, movetest.InFlight(), 3, "", "order: recorded HighestFirst, asked for LowestFirst", ""},
-		"a cluster does not help": {[]string{"status", "web", "--context", "west"}, movetest.InFlight(), 1, "", "cluster west cannot be read", ""},
+		"pause":                                  {[]string{"pause", "web"}, movetest.InMode(api.ModeRun), 0, "migration shop/web paused\n", notice, api.ModePause},
+		"pause with its kind":                    {[]string{"pause", "migration/web"}, movetest.InMode(api.ModeRun), 0, "migration shop/web paused\n", notice, api.ModePause},
+		"pause twice":                            {[]string{"pause", "web"}, movetest.InMode(api.ModePause), 0, "migration shop/web is paused already\n", notice, ""},
+		"resume":                                 {[]string{"resume", "web"}, movetest.InMode(api.ModePause), 0, "migration shop/web resumed\n", notice, api.ModeRun},
+		"resume twice":                           {[]string{"resume", "web"}, movetest.InMode(""), 0, "migration shop/web is running already\n", notice, ""},
+		"roll back and wait":                     {[]string{"rollback", "web", "--wait", "--timeout", "300ms"}, movetest.InMode(api.ModeRun), 4, "migration shop/web is being rolled back\n", "not completed after 300ms", api.ModeRollback},
+		"wait for what is back":                  {[]string{"rollback", "web", "--wait"}, movetest.RolledBack(), 0, "is completed (RolledBack)", "", ""},
+		"roll back what is over":                 {[]string{"rollback", "web"}, movetest.Completed(), 1, "", "move it the other way: migrate plan web -n shop --kubeconfig ", ""},
+		"resume what was turned back by itself":  {[]string{"resume", "web"}, byItself(movetest.InMode(api.ModeRollback)), 0, "migration shop/web resumed\n", notice, api.ModeRun},
+		"let what is back by itself begin again": {[]string{"pause", "web"}, byItself(movetest.RolledBack()), 0, "migration shop/web paused\n", notice, api.ModePause},
+		"status, turned back by itself":          {[]string{"status", "web"}, byItself(movetest.InMode(api.ModeRollback)), 0, "Turned back  by itself, 2026-01-02T03:04:05Z: gate db has failed\n", "", ""},
+		"pause what is over":                     {[]string{"pause", "web"}, movetest.Completed(), 0, "is completed (Moved): nothing is to do\n", "", ""},
+		"roll back what is back":                 {[]string{"rollback", "web"}, movetest.RolledBack(), 0, "is completed (RolledBack): nothing is to do\n", "", ""},
+		"no such migration":                      {[]string{"pause", "other"}, movetest.InMode(api.ModeRun), 1, "", "no migration shop/other in cluster east", ""},
+		"status":                                 {[]string{"status", "web"}, movetest.InFlight(), 0, "ConfigMap shop/sliceshift-web in cluster east", "", ""},
+		"status, stalled":                        {[]string{"status", "web"}, movetest.Stalled(), 3, "to mend it: kubectl describe pod", "shop/web is stalled: PodNotReady", ""},
+		"status, JSON":                           {[]string{"status", "web", "-o", "json"}, movetest.InFlight(), 0, "\"kind\": \"Migration\"", "", ""},
+		"status, YAML":                           {[]string{"status", "web", "-o", "yaml"}, movetest.InFlight(), 0, "  moved: 2\n", "", ""},
+		"status of nothing":                      {[]string{"status", "other"}, movetest.InFlight(), 1, "", "kubectl get configmaps -A -l migration.sliceshift.io/record", ""},
+		"gates of nothing":                       {[]string{"gates", "other"}, movetest.InFlight(), 1, "", "no migration shop/other", ""},
+		"gates without the way":                  {[]string{"gates", "web"}, elsewhere, 2, "", "give --to-context or --to-kubeconfig", ""},
+		"retry a hook":                           {[]string{"hooks", "retry", "web"}, hookIs(api.HookFailed), 0, "migration shop/web: hook leave for ordinal 1 is run again\n", "", api.ModeRun},
+		"skip a hook":                            {[]string{"hooks", "skip", "web"}, hookIs(api.HookPending), 0, "migration shop/web: hook leave for ordinal 1 is skipped\n", "", api.ModeRun},
+		"retry what runs":                        {[]string{"hooks", "retry", "web"}, hookIs(api.HookRunning), 3, "", "is Running: what has not failed is not run again", ""},
+		"skip what is over":                      {[]string{"hooks", "skip", "web"}, hookIs(api.HookSucceeded), 3, "", "waits for no hook", ""},
+		"skip none":                              {[]string{"hooks", "skip", "web"}, movetest.InMode(api.ModeRun), 3, "", "waits for no hook", ""},
+		"watch what is over":                     {[]string{"status", "web", "-w"}, movetest.Completed(), 0, "12:00:00  4/4 moved  completed: Moved\n", "", ""},
+		"create where it is not":                 {[]string{"create", "web", "--to-name", "x"}, movetest.InFlight(), 1, "", "install the manager there first", ""},
+		"run to somewhere else":                  {[]string{"run", "web", "--to-namespace", "store"}, movetest.InFlight(), 3, "", "destination: recorded shop/web, asked for store/web", ""},
+		"plan to somewhere else":                 {[]string{"plan", "web", "--to-name", "web2"}, movetest.InFlight(), 3, "", "destination: recorded shop/web, asked for shop/web2", ""},
+		"run with another order":                 {[]string{"run", "web", "--to-name", "web", "--order", "lowest-first"}, movetest.InFlight(), 3, "", "order: recorded HighestFirst, asked for LowestFirst", ""},
+		"a cluster does not help":                {[]string{"status", "web", "--context", "west"}, movetest.InFlight(), 1, "", "cluster west cannot be read", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -79,6 +83,37 @@ func TestSteering(t *testing.T) {
 				t.Errorf("mode %q, want %q", mode, tc.wantMode)
 			}
 		})
+	}
+}
+
+// byItself is a migration that was turned back by itself.
+func byItself(m *api.Migration) *api.Migration {
+	m.Status.AutomaticRollback = &api.AutomaticRollback{
+		Reason: api.ReasonGateFailed, By: "gate db", Message: "gate db has failed", Time: metav1.NewMicroTime(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)),
+	}
+	return m
+}
+
+// TestResumeAfterAnAutomaticRollback: a manager goes on only after a pause that it has seen, so nothing else is promised.
+func TestResumeAfterAnAutomaticRollback(t *testing.T) {
+	for name, tc := range map[string]struct {
+		m     *api.Migration
+		asked api.Mode
+		want  string
+	}{
+		"never turned back":  {movetest.InMode(api.ModeRollback), api.ModeRun, ""},
+		"to be paused":       {byItself(movetest.InMode(api.ModeRun)), api.ModePause, ""},
+		"to be rolled back":  {byItself(movetest.InMode(api.ModeRun)), api.ModeRollback, ""},
+		"to go on":           {byItself(movetest.InMode(api.ModeRollback)), api.ModeRun, "at 2026-01-02T03:04:05Z gate db had failed"},
+		"a pause, not seen":  {byItself(movetest.InMode(api.ModePause)), api.ModeRun, "has not taken notice of the pause yet"},
+		"run, written again": {byItself(movetest.InMode(api.ModeRun)), api.ModeRun, "pause it first: migrate pause web -n shop"},
+	} {
+		c := command.NewCommon(newConsole().Environment)
+		o := &modeOptions{named: named{Common: c, name: "web"}, mode: tc.asked}
+		err := o.afterAutomaticRollback(&storedMigration{Migration: tc.m, connection: movetest.Offline(t, "east")})
+		if (err != nil) != (tc.want != "") || err != nil && !strings.Contains(err.Error(), tc.want) {
+			t.Errorf("%s: %v, want %q", name, err, tc.want)
+		}
 	}
 }
 

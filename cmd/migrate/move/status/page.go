@@ -53,6 +53,9 @@ func (g *Page) Show(m *api.Migration, cluster, record string) string {
 		g.field("Cluster", cluster)
 	}
 	g.field("Mode", string(cmp.Or(m.Spec.Mode, api.ModeRun)))
+	if turn := status.AutomaticRollback; turn != nil {
+		g.field("Turned back", fmt.Sprintf("by itself, %s: %s", turn.Time.UTC().Format(time.RFC3339), turn.Message))
+	}
 	if m.Spec.Mode == api.ModeRecover {
 		g.field("Recovery", recoveryText(m))
 	}

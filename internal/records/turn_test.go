@@ -1,0 +1,49 @@
+package records_test
+
+import (
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	"github.com/sliceshift/sliceshift/internal/records"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+// TestTurnBack: one write has the mode and says for which automatic rollback it is, as precisely as that is kept. What a person
+// sets in a record forgets it, what writes the record otherwise does not, and Rollback is no word that it may go on.
+func TestTurnBack(t *testing.T) {
+	for name, tc := range map[string]struct {
+		change records.Change
+		want   bool
+	}{
+		"run":            {records.Change{Mode: api.ModeRun}, false},
+		"pause":          {records.Change{Mode: api.ModePause}, false},
+		"roll back":      {records.Change{Mode: api.ModeRollback}, true},
+		"something else": {records.Change{SplitBudget: api.SplitBudgetSource}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			store := records.ConfigMap{Client: fake.NewClientBuilder().WithScheme(clientgoscheme.Scheme).Build(), Namespace: "shop", Name: "web"}
+			m := moving()
+			m.Status.AutomaticRollback.Time = metav1.NewMicroTime(time.Unix(7, 123456789))
+			if err := store.Create(t.Context(), m); err != nil {
+				t.Fatal(err)
+			}
+			if err := store.TurnBack(t.Context(), m); err != nil {
+				t.Fatal(err)
+			}
+			kept, err := store.Load(t.Context())
+			if err != nil || kept.Spec.Mode != api.ModeRollback || kept.Annotations[api.AutomaticRollbackAnnotationKey] != kept.Status.AutomaticRollback.Mark() {
+				t.Fatalf("kept: %s, %v, %v", kept.Spec.Mode, kept.Annotations, err)
+			}
+			if err := store.Change(t.Context(), tc.change); err != nil {
+				t.Fatal(err)
+			}
+			if kept, err = store.Load(t.Context()); err != nil || (kept.Status.AutomaticRollback != nil) != tc.want {
+				t.Errorf("it is remembered: %+v, %v", kept.Status.AutomaticRollback, err)
+			}
+		})
+	}
+}
