@@ -193,3 +193,63 @@ func TestVolumesStayAsAccepted(t *testing.T) {
 		}
 	}
 }
+
+// TestServicesStayAsAccepted: while a migration is under way the API server takes no other services for it; what was
+// accepted may be put back, from its end on it may ask for others, and the status may be written whatever the spec is.
+func TestServicesStayAsAccepted(t *testing.T) {
+	const (
+		baseline = `"baseline":{"replicas":1,"start":0,"budget":1,"sourceCluster":"e","destinationCluster":"w","sourceUID":"s","startTime":"2026-01-01T00:00:00Z"`
+		former   = `{"total":1,"moved":0,` + baseline + `}}`
+		plain    = `{"total":1,"moved":0,` + baseline + `,"services":{}}}`
+		named    = `{"total":1,"moved":0,` + baseline + `,"services":{"perOrdinal":"Export"}}}`
+		exported = `{"total":1,"moved":0,` + baseline + `,"services":{"export":true,"perOrdinal":"None"}}}`
+		over     = `{"total":1,"moved":0,"conditions":[{"type":"Completed","status":"True","reason":"RolledBack","message":"","lastTransitionTime":"2026-01-01T00:00:00Z"}],` + baseline + `,"services":{"perOrdinal":"Export"}}}`
+		ending   = `{"total":1,"moved":0,"conditions":[{"type":"Completed","status":"False","reason":"Moved","message":"","lastTransitionTime":"2026-01-01T00:00:00Z"}],` + baseline + `,"services":{"perOrdinal":"Export"}}}`
+		export   = `{"perOrdinal":"Export"}`
+		governs  = `{"export":true}`
+	)
+	rules := newAdmission(t, api.GroupVersion.Group)
+	migration := func(status, services, mode string) map[string]any {
+		t.Helper()
+		if services != "" {
+			services = `,"services":` + services
+		}
+		text := `{"apiVersion":"migration.sliceshift.io/v1alpha1","kind":"Migration","metadata":{"name":"web"},"spec":{"source":{"name":"web"},"destination":{"namespace":"b"},"mode":"` + mode + `"` + services + `},"status":` + status + `}`
+		var object map[string]any
+		if err := json.Unmarshal([]byte(text), &object); err != nil {
+			t.Fatal(err)
+		}
+		defaulting.Default(object, rules.structural)
+		return object
+	}
+	for name, tc := range map[string]struct {
+		status, was, now string
+		refused          bool
+	}{
+		"not accepted yet":               {`{"total":0,"moved":0}`, export, ``, false},
+		"accepted by a former version":   {former, export, ``, false},
+		"names are turned off":           {named, export, `{"perOrdinal":"None"}`, true},
+		"names are dropped":              {named, export, ``, true},
+		"names are turned on":            {plain, ``, export, true},
+		"an export is turned on":         {plain, `{}`, governs, true},
+		"an export is turned off":        {exported, governs, `{"export":false}`, true},
+		"one is turned on beside it":     {named, export, `{"export":true,"perOrdinal":"Export"}`, true},
+		"the default where none was":     {plain, ``, `{"export":false,"perOrdinal":"None"}`, false},
+		"the default is dropped":         {plain, `{"perOrdinal":"None"}`, ``, false},
+		"nothing is changed":             {named, export, export, false},
+		"it is put back":                 {named, ``, export, false},
+		"it is another one already":      {named, ``, ``, false},
+		"from one wrong one to the next": {named, ``, governs, true},
+		"it lets go":                     {ending, export, ``, true},
+		"it was rolled back":             {over, export, ``, false},
+	} {
+		refused, _ := rules.rules.Validate(t.Context(), nil, rules.structural, migration(tc.status, tc.now, "Rollback"), migration(tc.status, tc.was, "Run"), celconfig.RuntimeCELCostBudget)
+		if got := len(refused) > 0; got != tc.refused {
+			t.Errorf("%s: %v", name, refused)
+		}
+	}
+	begins, _ := rules.rules.Validate(t.Context(), nil, rules.structural, migration(named, ``, "Run"), migration(former, ``, "Run"), celconfig.RuntimeCELCostBudget)
+	if len(begins) > 0 {
+		t.Errorf("the status cannot be written: %v", begins)
+	}
+}

@@ -315,8 +315,7 @@ func (e *Engine) learn(ctx context.Context, m *api.Migration, places []*endpoint
 // learnExports finds out which version of ServiceExport the clusters serve, for a migration that asks
 // for exports: from its beginning, or later on.
 func (e *Engine) learnExports(ctx context.Context, m *api.Migration, places []*endpoint.Endpoint) error {
-	asks := m.Spec.Services.Export || m.Spec.Services.PerOrdinal == api.PerOrdinalExport
-	if !asks || e.exports {
+	if e.exports || !m.AcceptedServices().Exports() {
 		return nil
 	}
 	for _, p := range places {

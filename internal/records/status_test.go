@@ -119,7 +119,7 @@ func moving() *api.Migration {
 	exact := metav1.NewMicroTime(now.Time)
 	m := &api.Migration{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", UID: "m", ResourceVersion: "1"}}
 	m.Status = api.MigrationStatus{
-		Baseline:          &api.Baseline{Replicas: 3, Budget: 1, SourceUID: "s", BudgetsTakenTime: &now, StartTime: now, DisruptionBudget: &api.DisruptionBudget{Name: "web"}},
+		Baseline:          &api.Baseline{Replicas: 3, Budget: 1, SourceUID: "s", BudgetsTakenTime: &now, StartTime: now, DisruptionBudget: &api.DisruptionBudget{Name: "web"}, Services: &api.ServicesSpec{PerOrdinal: api.PerOrdinalNone}},
 		Fence:             &api.Fence{Epoch: 1 << 50, Holder: "h", Direction: api.Forward},
 		Handoff:           &api.Handoff{Ordinal: 2, StartTime: exact, Attempts: 1, Volumes: []api.HandoffVolume{{ClaimTemplate: "data", Name: "pv", Disk: "d"}}},
 		Ahead:             []api.CopyAhead{{Ordinal: 1}},
@@ -176,6 +176,8 @@ func TestNotStored(t *testing.T) {
 		"moved":                          nil,
 		"baseline":                       {"status.baseline"},
 		"baseline.budgetsTakenTime":      {"status.baseline.budgetsTakenTime"},
+		"baseline.services":              {"status.baseline.services"},
+		"baseline.services.perOrdinal":   {"status.baseline.services.perOrdinal"},
 		"baseline.disruptionBudget.name": {"status.baseline.disruptionBudget.name"},
 		"fence.direction":                {"status.fence.direction"},
 		"handoff.volumes":                {"status.handoff.volumes"},

@@ -45,7 +45,7 @@ func TestMethodChangedInMidMove(t *testing.T) {
 				back.end()
 				y.writes(enough)
 				if y.State.Record.Completed == "" {
-					y.heldWithAllUp()
+					y.heldWithAllUp(api.ReasonVolumesChanged)
 					held++
 				}
 				y.askFor(tc.from)
@@ -59,10 +59,10 @@ func TestMethodChangedInMidMove(t *testing.T) {
 }
 
 // heldWithAllUp checks that it is held by the change, while each ordinal has its pod.
-func (y *play) heldWithAllUp() {
+func (y *play) heldWithAllUp(reason string) {
 	y.t.Helper()
 	hold := y.next().Hold
-	if hold == nil || !hold.Stalled || hold.Reason != api.ReasonVolumesChanged {
+	if hold == nil || !hold.Stalled || hold.Reason != reason {
 		y.t.Fatalf("got %+v, want to be held by the change\n\n%s", hold, y.story())
 	}
 	if up := len(y.State.Source.Pods) + len(y.State.Destination.Pods); up != int(y.State.Record.Baseline.Replicas) {

@@ -62,7 +62,7 @@ func (m *machine) ended(last plan.Decision) string {
 
 // misnamed says which ordinal's name is not where it shall be at the end.
 func (m *machine) misnamed(outcome string) string {
-	if !m.State.Spec.NameOrdinals || outcome == api.ReasonReleased {
+	if !m.State.Services().NamesOrdinals() || outcome == api.ReasonReleased {
 		return ""
 	}
 	for _, name := range plan.SideNames {

@@ -242,7 +242,7 @@ func (m *machine) started(e plan.Effect, before plan.Snapshot) {
 // other side, or arrives there late, selects no pod, and is gone at the end.
 func (m *machine) named(e plan.Effect, before plan.Snapshot) {
 	here, _ := before.Side(e.Side).NameOf(e.Ordinal)
-	if before.Spec.NameOrdinals && (!here.Export.Found || !here.Service.Found) {
+	if before.Services().NamesOrdinals() && (!here.Export.Found || !here.Service.Found) {
 		m.breaks("%s, which has no name there: %+v", e, here)
 	}
 }

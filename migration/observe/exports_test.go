@@ -1,6 +1,7 @@
 package observe
 
 import (
+	"errors"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -40,6 +41,33 @@ func TestExportsThatAreNotServed(t *testing.T) {
 			readNames(t.Context(), m, source, destination, scope.Reads{})
 			if unread := source.err != nil && destination.err != nil; unread != begun {
 				t.Errorf("export of %s, begun: %t: %v, %v", name, begun, source.err, destination.err)
+			}
+		}
+	}
+}
+
+// TestAcceptedServicesAreRead: in mid-move what is read of names and exports is what the migration was accepted with,
+// whatever is asked for by then: what it has made must be seen to be taken along and removed.
+func TestAcceptedServicesAreRead(t *testing.T) {
+	live := clustertest.Hooked(clustertest.Before(func(string, runtime.Object) error { return errors.New("it is read") }))
+	all, none := api.ServicesSpec{Export: true, PerOrdinal: api.PerOrdinalExport}, api.ServicesSpec{}
+	for name, tc := range map[string]struct {
+		accepted, asked api.ServicesSpec
+		reads           bool
+	}{
+		"it is turned off": {all, none, true}, "it is turned on": {none, all, false},
+	} {
+		m := &api.Migration{Spec: api.MigrationSpec{Services: tc.asked}, Status: api.MigrationStatus{Baseline: &api.Baseline{Services: &tc.accepted}}}
+		for what, read := range map[string]func(source, destination *observed){
+			"exports": func(source, destination *observed) { readExports(t.Context(), m, source, destination) },
+			"names":   func(source, destination *observed) { readNames(t.Context(), m, source, destination, scope.Reads{}) },
+		} {
+			set := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Name: "web"}, Spec: appsv1.StatefulSetSpec{ServiceName: "web"}}
+			at := endpoint.Endpoint{Live: live, ExportVersion: "v1beta1"}
+			source, destination := &observed{endpoint: at, set: set}, &observed{endpoint: at}
+			read(source, destination)
+			if (source.err != nil) != tc.reads || (destination.err != nil) != tc.reads {
+				t.Errorf("%s, %s: %v, %v", name, what, source.err, destination.err)
 			}
 		}
 	}

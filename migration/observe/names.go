@@ -20,7 +20,7 @@ import (
 // readNames reads the Services and ServiceExports that bear the names of ordinals,
 // when the migration asks for them: of one ordinal, or of the whole namespace.
 func readNames(ctx context.Context, m *api.Migration, source, destination *observed, sc scope.Reads) {
-	if m.Spec.Services.PerOrdinal != api.PerOrdinalExport {
+	if !m.AcceptedServices().NamesOrdinals() {
 		return
 	}
 	both(source, destination, func(f *observed) error {
@@ -88,7 +88,7 @@ func SelectPod(name string) map[string]string {
 // readExports reads the ServiceExports of the governing Service on both sides,
 // when the migration asks for them.
 func readExports(ctx context.Context, m *api.Migration, source, destination *observed) {
-	if !m.Spec.Services.Export || source.set == nil || source.set.Spec.ServiceName == "" {
+	if !m.AcceptedServices().Export || source.set == nil || source.set.Spec.ServiceName == "" {
 		return
 	}
 	both(source, destination, func(f *observed) (err error) {

@@ -163,7 +163,7 @@ func (e *Observer) Snapshot(ctx context.Context, m *api.Migration, sc scope.Read
 	}
 	s.Template = changeOf(source.set, destination.set)
 	s.Source.Set.Templates = ClaimTemplates(source.set)
-	if s.Spec.NameOrdinals {
+	if s.Services().NamesOrdinals() {
 		s.Source.Names, s.Destination.Names = source.names(m, OrdinalsOf(s, sc)), destination.names(m, OrdinalsOf(s, sc))
 	}
 	ordinals := OrdinalsOf(s, sc)

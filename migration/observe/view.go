@@ -30,7 +30,7 @@ func SpecOf(m *api.Migration, sameCluster bool) plan.Spec {
 	spec := plan.Spec{
 		Mode: in.Mode, Order: in.Ordinals.Order, MaxUnavailable: in.MaxUnavailable,
 		Deadline: 600 * time.Second, Export: in.Services.Export,
-		NameOrdinals:    in.Services.PerOrdinal == api.PerOrdinalExport,
+		NameOrdinals:    in.Services.NamesOrdinals(),
 		DropNames:       in.Cleanup.PerOrdinalServices == api.CleanupDelete,
 		CreateNamespace: in.Destination.CreateNamespace,
 		DeleteSource:    in.Cleanup.Source == api.CleanupDelete,

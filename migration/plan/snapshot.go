@@ -98,9 +98,9 @@ type Spec struct {
 	Recovery types.UID
 	// NothingMovedOn is a person's word that no ordinal was moved on from the destination since the migration was completed.
 	NothingMovedOn bool
-	// Export asks for ServiceExports on both sides.
+	// Export asks for ServiceExports on both sides; what counts is Snapshot.Services.
 	Export bool
-	// NameOrdinals asks for a Service and its ServiceExport for each ordinal; DropNames
+	// NameOrdinals asks for a Service and its ServiceExport for each ordinal, of which the same is true; DropNames
 	// for their removal at the end.
 	NameOrdinals, DropNames bool
 	// CreateNamespace asks for the destination's namespace.

@@ -77,7 +77,7 @@ func (p destinationPlanner) createBudget(name string) *plan.Decision {
 // reads their conditions: a Conflict stalls (KEP-1645). The source has one for as
 // long as it owns an ordinal: after that it is withdrawn, and not made again.
 func (p destinationPlanner) exports() *plan.Decision {
-	if !p.Spec.Export || !p.Source.Service.Needed || p.stopped() {
+	if !p.Services().Export || !p.Source.Service.Needed || p.stopped() {
 		return nil
 	}
 	for _, name := range []plan.SideName{plan.DestinationSide, plan.SourceSide} {
@@ -114,7 +114,7 @@ type namePlanner struct{ *View }
 // names gives each ordinal its name on the side that owns it, before the first one
 // moves. One that is on its way gets its name as it is carried over.
 func (p namePlanner) names() *plan.Decision {
-	if _, more := p.next(); !more || !p.Spec.NameOrdinals || p.stopped() {
+	if _, more := p.next(); !more || !p.Services().NamesOrdinals() || p.stopped() {
 		return nil // at the end they may have been removed
 	}
 	for _, name := range plan.SideNames {
@@ -138,7 +138,7 @@ func (p namePlanner) names() *plan.Decision {
 // before the pod starts, and what was made at the giver goes. The export at the taker
 // comes first, so that the ServiceImport that both sides share is never without one.
 func (p namePlanner) rename(k int32) *plan.Decision {
-	if !p.Spec.NameOrdinals {
+	if !p.Services().NamesOrdinals() {
 		return nil
 	}
 	to, read := p.taker.NameOf(k)
@@ -180,11 +180,24 @@ func (p namePlanner) nameAt(name plan.SideName, n plan.Name) *plan.Decision {
 	case !n.Service.Found:
 		return effect(plan.Effect{Verb: plan.CreatePodService, Side: name, Ordinal: n.Ordinal, Name: object, Fence: p.fence()})
 	case !n.Service.Selects:
-		return stalledBy(checks.ServiceTaken(*side, n.Ordinal))
+		return p.taken(*side, n.Ordinal)
 	case !n.Export.Found:
 		return effect(plan.Effect{Verb: plan.CreatePodExport, Side: name, Ordinal: n.Ordinal, Name: object, Fence: p.fence()})
 	}
 	return nil
+}
+
+// taken stalls where a Service of somebody else has the name of an ordinal in mid-move. Names cannot be turned off by then:
+// those that were made would be left behind. Taken back, every ordinal has the name that it had.
+func (p namePlanner) taken(side plan.Side, k int32) *plan.Decision {
+	pod := side.PodName(k)
+	if p.direction() == api.Back {
+		return plan.Stalled(api.ReasonServiceTaken, fmt.Sprintf("%s does not select pod %s alone: the name of the ordinal would lead to another one", side.ServiceOf(k), pod),
+			fmt.Sprintf("rename that Service, or have it select that pod alone: kubectl edit svc -n %s %s", side.Namespace, pod))
+	}
+	return plan.Stalled(api.ReasonServiceTaken, fmt.Sprintf("%s does not select pod %s alone: the name of the ordinal would lead to another one", side.ServiceOf(k), pod),
+		fmt.Sprintf("rename that Service, or have it select that pod alone: kubectl edit svc -n %s %s; to move without names take the move back: %s, and when it is back set spec.services.perOrdinal to None and run it again",
+			side.Namespace, pod, p.command("rollback")))
 }
 
 // unname removes what the migration has made of an ordinal's name on a side, the
@@ -205,7 +218,7 @@ func (p namePlanner) unname(name plan.SideName, n plan.Name) *plan.Decision {
 // dropNames removes at the end the names that the migration has made: all of them when
 // it was asked to, and always those where the ordinal is not.
 func (p namePlanner) dropNames() *plan.Decision {
-	if !p.Spec.NameOrdinals {
+	if !p.Services().NamesOrdinals() {
 		return nil
 	}
 	for _, name := range plan.SideNames {

@@ -102,7 +102,7 @@ func (p fencePlanner) nextFence() *plan.Decision {
 	if turned {
 		next.Hooks, next.HookTurns = nil, p.hookTurn()
 	}
-	next.Fence = &fence
+	next.Fence, next.Baseline = &fence, p.withServices()
 	if next.Handoff != nil {
 		handoff := *next.Handoff
 		handoff.Attempts++
@@ -112,6 +112,17 @@ func (p fencePlanner) nextFence() *plan.Decision {
 		next.Handoff = &handoff
 	}
 	return &plan.Decision{Record: &next}
+}
+
+// withServices is the baseline with the services of the move. A record of an older version lacks them: who takes the
+// migration over records what is asked for, before it writes anything else, and from then on they stay so.
+func (p fencePlanner) withServices() *api.Baseline {
+	if p.Record.Baseline == nil || p.Record.Baseline.Services != nil {
+		return p.Record.Baseline
+	}
+	base, services := *p.Record.Baseline, p.Services()
+	base.Services = &services
+	return &base
 }
 
 // release takes the fences off both StatefulSets: the last thing that is done.

@@ -155,6 +155,7 @@ func TestNextFence(t *testing.T) {
 		},
 	} {
 		p := halfway(tc.change)
+		p.Record.Baseline.Services = &noServices
 		want := p.Record
 		want.Fence, want.Handoff = &tc.want, tc.flight
 		got := p.nextFence()

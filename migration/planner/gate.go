@@ -33,6 +33,7 @@ var gates = []Gate{
 	{"replicas", true, func(v *View, k int32) *plan.Hold { return gatePlanner{v}.tooManyDown(k) }},
 	{"pod template", true, func(v *View, _ int32) *plan.Hold { return gatePlanner{v}.outdated() }},
 	{"volumes asked for", false, func(v *View, _ int32) *plan.Hold { return gatePlanner{v}.askedAnew() }},
+	{"services asked for", false, func(v *View, _ int32) *plan.Hold { return gatePlanner{v}.renamed() }},
 	{"budget asked for", true, func(v *View, _ int32) *plan.Hold { return gatePlanner{v}.lowered() }},
 	{"roll-outs", true, func(v *View, _ int32) *plan.Hold { return cmp.Or(rollingOut(v.Source), rollingOut(v.Destination)) }},
 	{"start ordinal", false, func(v *View, _ int32) *plan.Hold {
@@ -316,6 +317,28 @@ func way(v api.VolumeSpec) string {
 		return fmt.Sprintf("method %s with the source's storage class", v.Method)
 	}
 	return fmt.Sprintf("method %s with storage class %q", v.Method, *v.StorageClassName)
+}
+
+// renamed holds while other services are asked for than those that the move makes: of the ordinals that have moved some
+// would have a name and others none, and what was made would be left behind. Those on their way, and back, go by the record.
+func (p gatePlanner) renamed() *plan.Hold {
+	was, now := p.Services(), p.Spec.Services()
+	if was == now || p.direction() == api.Back {
+		return nil
+	}
+	var changed []string
+	if was.PerOrdinal != now.PerOrdinal {
+		changed = append(changed, fmt.Sprintf("perOrdinal is %s, and was %s", now.PerOrdinal, was.PerOrdinal))
+	}
+	if was.Export != now.Export {
+		changed = append(changed, fmt.Sprintf("export is %t, and was %t", now.Export, was.Export))
+	}
+	return &plan.Hold{
+		Reason: api.ReasonServicesChanged, Stalled: true,
+		Message: "spec.services was changed in mid-move: " + strings.Join(changed, "; ") + "; clients would find the ordinals that have moved otherwise than those that move now, and what was made for them would be left behind",
+		Remedy: fmt.Sprintf(`have it as it was: kubectl patch migration -n %s %s --type=merge -p '{"spec":{"services":{"export":%t,"perOrdinal":"%s"}}}', or run once more with --export-services=%t --export-ordinals=%t; to have it otherwise take the move back first: %s, and when it is back change it and run it again`,
+			p.Migration.Namespace, p.Migration.Name, was.Export, was.PerOrdinal, was.Export, was.NamesOrdinals(), p.command("rollback")),
+	}
 }
 
 // lowered holds while spec.maxUnavailable allows less than the budget with which the migration was accepted, and which it

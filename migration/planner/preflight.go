@@ -39,6 +39,8 @@ func (p wholePlanner) accept() *plan.Decision {
 	for _, template := range p.Source.Set.Templates {
 		baseline.Volumes = append(baseline.Volumes, api.AskedOf(p.Spec.Volumes, template))
 	}
+	services := p.Spec.Services()
+	baseline.Services = &services
 	if baseline.DestinationReplicas > 0 {
 		baseline.DestinationUID = p.Destination.Set.UID
 	}

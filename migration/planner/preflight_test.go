@@ -114,7 +114,8 @@ func TestBaseline(t *testing.T) {
 	plain := api.Baseline{
 		Replicas: 3, Budget: 1, SourceUID: "source-set", SourceCluster: "cluster-east", DestinationCluster: "cluster-west",
 		StartTime: metav1.NewTime(plantest.Epoch), DisruptionBudget: &api.DisruptionBudget{Name: "web", MaxUnavailable: pdbtest.MaxUnavailable(1).MaxUnavailable},
-		Volumes: []api.VolumeSpec{{ClaimTemplate: "data", Method: api.MethodRebind}},
+		Volumes:  []api.VolumeSpec{{ClaimTemplate: "data", Method: api.MethodRebind}},
+		Services: &api.ServicesSpec{PerOrdinal: api.PerOrdinalNone},
 	}
 	copied := api.VolumeSpec{ClaimTemplate: "data", Method: api.MethodCopy, Copy: api.CopySpec{Image: "mover"}}
 	for name, tc := range map[string]struct {
@@ -134,6 +135,9 @@ func TestBaseline(t *testing.T) {
 		}},
 		"its volumes are copied": {func(s *plan.Snapshot) { s.Spec.Volumes = []api.VolumeSpec{copied} }, func(b *api.Baseline) {
 			b.Volumes = []api.VolumeSpec{copied}
+		}},
+		"its ordinals get names": {func(s *plan.Snapshot) { s.Spec.Export, s.Spec.NameOrdinals = true, true }, func(b *api.Baseline) {
+			b.Services = &api.ServicesSpec{Export: true, PerOrdinal: api.PerOrdinalExport}
 		}},
 	} {
 		s := plantest.Unmoved()

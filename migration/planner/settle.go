@@ -119,7 +119,7 @@ func restorePolicy(name plan.SideName, ordinal int32, action volumes.Action) *pl
 
 // withdrawSource removes the source's export, last of all that clients see.
 func (p settlePlanner) withdrawSource() *plan.Decision {
-	if p.Spec.Export && p.whole() && p.Source.Export.Found && p.Source.Export.Ours {
+	if p.Services().Export && p.whole() && p.Source.Export.Found && p.Source.Export.Ours {
 		return p.withdraw(plan.SourceSide)
 	}
 	return nil

@@ -11,7 +11,7 @@ import (
 
 // unnameable finds what keeps ordinals from having a name that survives the move.
 func (e *Inspector) unnameable(m *api.Migration) []plan.Finding {
-	if m.Spec.Services.PerOrdinal != api.PerOrdinalExport {
+	if !m.AcceptedServices().NamesOrdinals() {
 		return nil
 	}
 	add := func(message string) []plan.Finding {
@@ -32,8 +32,7 @@ func (e *Inspector) unnameable(m *api.Migration) []plan.Finding {
 
 // unexportable finds a cluster that does not serve the exports that the migration asks for.
 func (e *Inspector) unexportable(s Subject) []plan.Finding {
-	exports := s.Migration.Spec.Services.Export || s.Migration.Spec.Services.PerOrdinal == api.PerOrdinalExport
-	if !exports || e.Source.ExportVersion != "" && e.Destination.ExportVersion != "" {
+	if !s.Migration.AcceptedServices().Exports() || e.Source.ExportVersion != "" && e.Destination.ExportVersion != "" {
 		return nil
 	}
 	return []plan.Finding{{

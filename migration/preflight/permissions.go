@@ -43,8 +43,8 @@ func (r Rule) named(verb string) string {
 // ClusterRoles grant exactly these.
 func rights(m *api.Migration, at endpoint.Endpoint) []Rule {
 	services, exports := "get list watch create", "get create delete"
-	named := m.Spec.Services.PerOrdinal == api.PerOrdinalExport
-	if named {
+	asked := m.AcceptedServices()
+	if asked.NamesOrdinals() {
 		services, exports = services+" patch delete", "get list create patch delete"
 	}
 	rules := []Rule{
@@ -60,7 +60,7 @@ func rights(m *api.Migration, at endpoint.Endpoint) []Rule {
 	if group, _, _ := strings.Cut(at.Kind().APIVersion(), "/"); group != "apps" {
 		rules = append(rules, Rule{Group: group, Resource: "statefulsets", Verbs: "get list watch create patch delete"})
 	}
-	if m.Spec.Services.Export || named {
+	if asked.Exports() {
 		rules = append(rules, Rule{Group: "multicluster.x-k8s.io", Resource: "serviceexports", Verbs: exports})
 	}
 	for _, check := range checks {

@@ -55,6 +55,28 @@ func AskedOf(asked []VolumeSpec, claimTemplate string) VolumeSpec {
 	return found
 }
 
+// AcceptedServices are what is made so that clients find the pods: what was asked for when the migration was accepted. By
+// that what was made is taken along, kept or removed, and ordinals that move late get what the first ones got. Before that,
+// and where a record of an older version does not say it, it is what is asked for now.
+func (m *Migration) AcceptedServices() ServicesSpec {
+	if base := m.Status.Baseline; base != nil && base.Services != nil {
+		return base.Services.Spelled()
+	}
+	return m.Spec.Services.Spelled()
+}
+
+// Spelled is the same with its defaults, for a comparison.
+func (s ServicesSpec) Spelled() ServicesSpec {
+	s.PerOrdinal = cmp.Or(s.PerOrdinal, PerOrdinalNone)
+	return s
+}
+
+// NamesOrdinals says whether each ordinal gets a name of its own.
+func (s ServicesSpec) NamesOrdinals() bool { return s.PerOrdinal == PerOrdinalExport }
+
+// Exports says whether ServiceExports are made at all.
+func (s ServicesSpec) Exports() bool { return s.Export || s.NamesOrdinals() }
+
 // SameWay says whether two specs name one method and one storage class.
 func (v VolumeSpec) SameWay(other VolumeSpec) bool {
 	one, two := v.StorageClassName, other.StorageClassName

@@ -75,3 +75,30 @@ func TestVolumesAsAccepted(t *testing.T) {
 		t.Errorf("the record was changed: -want +got\n%s", diff)
 	}
 }
+
+// TestAcceptedServices: while a migration is under way what it makes for clients is what was asked for when it was
+// accepted; a record of an older version does not say it.
+func TestAcceptedServices(t *testing.T) {
+	names, none := ServicesSpec{PerOrdinal: PerOrdinalExport}, ServicesSpec{PerOrdinal: PerOrdinalNone}
+	for name, tc := range map[string]struct {
+		accepted *Baseline
+		asked    ServicesSpec
+		want     ServicesSpec
+	}{
+		"it is not accepted yet": {nil, names, names},
+		"nothing is asked for":   {nil, ServicesSpec{}, none},
+		"of an older version":    {&Baseline{}, names, names},
+		"it is turned off":       {&Baseline{Services: &names}, none, names},
+		"it is turned on":        {&Baseline{Services: &ServicesSpec{}}, names, none},
+		"an export is dropped":   {&Baseline{Services: &ServicesSpec{Export: true}}, ServicesSpec{}, ServicesSpec{Export: true, PerOrdinal: PerOrdinalNone}},
+	} {
+		m := &Migration{Spec: MigrationSpec{Services: tc.asked}, Status: MigrationStatus{Baseline: tc.accepted}}
+		got := m.AcceptedServices()
+		if diff := cmp.Diff(tc.want, got); diff != "" {
+			t.Errorf("%s: -want +got\n%s", name, diff)
+		}
+		if got.NamesOrdinals() != (tc.want.PerOrdinal == PerOrdinalExport) || got.Exports() != (tc.want != none) {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+}

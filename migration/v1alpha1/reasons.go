@@ -66,6 +66,7 @@ const (
 	ReasonScheduleNeverOpens   = "ScheduleNeverOpens"
 	ReasonWindowTooShort       = "WindowTooShort"
 	ReasonVolumesChanged       = "VolumesChanged"
+	ReasonServicesChanged      = "ServicesChanged"
 	ReasonWriterNotRead        = "WriterNotRead"
 	ReasonWriterHeld           = "WriterHeld"
 	ReasonWriterNotPaused      = "WriterNotPaused"

@@ -164,6 +164,11 @@ type Baseline struct {
 	// +listMapKey=claimTemplate
 	// +kubebuilder:validation:MaxItems=256
 	Volumes []VolumeSpec `json:"volumes,omitempty"`
+	// services are what is made so that clients find the pods, as it was asked for when the migration was accepted. They stay
+	// those for the whole move and its way back, whatever spec.services says since. A record of an older version lacks them:
+	// they are what spec.services says when the migration is taken over next.
+	// +optional
+	Services *ServicesSpec `json:"services,omitempty"`
 	// startTime is when the migration was accepted.
 	StartTime metav1.Time `json:"startTime"`
 }

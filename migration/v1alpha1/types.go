@@ -22,6 +22,7 @@ import (
 // +kubebuilder:validation:XValidation:rule="size(self.metadata.name) <= 63",message="the name must be at most 63 characters long"
 // +kubebuilder:validation:XValidation:rule="has(self.spec.source.kubeConfigSecretRef) || has(self.spec.destination.kubeConfigSecretRef) || has(self.spec.destination.namespace) || (has(self.spec.destination.name) && self.spec.destination.name != self.spec.source.name)",message="source and destination are the same StatefulSet: name another cluster, namespace or name"
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.baseline) || !has(oldSelf.status.baseline.volumes) || (has(oldSelf.status.conditions) && oldSelf.status.conditions.exists(c, c.type == 'Completed' && c.status == 'True')) || (has(self.spec.volumes) == has(oldSelf.spec.volumes) && (!has(self.spec.volumes) || self.spec.volumes == oldSelf.spec.volumes)) || oldSelf.status.baseline.volumes.all(b, has(self.spec.volumes) && self.spec.volumes.exists(v, v.claimTemplate == b.claimTemplate) ? self.spec.volumes.exists(v, v.claimTemplate == b.claimTemplate && v.method == b.method && has(v.storageClassName) == has(b.storageClassName) && (!has(b.storageClassName) || v.storageClassName == b.storageClassName)) : b.method == 'Rebind' && !has(b.storageClassName))",message="method and storageClassName of spec.volumes cannot be changed while the migration is under way: set mode Rollback first, and change them when it is back"
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.baseline) || !has(oldSelf.status.baseline.services) || (has(oldSelf.status.conditions) && oldSelf.status.conditions.exists(c, c.type == 'Completed' && c.status == 'True')) || (has(self.spec.services) == has(oldSelf.spec.services) && (!has(self.spec.services) || self.spec.services == oldSelf.spec.services)) || ((has(self.spec.services) && has(self.spec.services.export) && self.spec.services.export) == (has(oldSelf.status.baseline.services.export) && oldSelf.status.baseline.services.export) && (has(self.spec.services) && has(self.spec.services.perOrdinal) ? self.spec.services.perOrdinal : 'None') == (has(oldSelf.status.baseline.services.perOrdinal) ? oldSelf.status.baseline.services.perOrdinal : 'None'))",message="export and perOrdinal of spec.services cannot be changed while the migration is under way: set mode Rollback first, and change them when it is back"
 type Migration struct {
 	metav1.TypeMeta `json:",inline"`
 	// +optional
@@ -187,7 +188,8 @@ type MigrationSpec struct {
 	// +listMapKey=claimTemplate
 	// +kubebuilder:validation:MaxItems=64
 	Volumes []VolumeSpec `json:"volumes,omitempty"`
-	// services says what is done so that clients in both clusters find the pods.
+	// services says what is done so that clients in both clusters find the pods. From when the migration is accepted until it
+	// is completed it cannot be changed.
 	// +optional
 	Services ServicesSpec `json:"services,omitempty,omitzero"`
 	// gates are questions about the application: no ordinal is stopped, and nothing completed, while

@@ -45,6 +45,11 @@ func (in *Baseline) DeepCopyInto(out *Baseline) {
 			(*in)[i].DeepCopyInto(&(*out)[i])
 		}
 	}
+	if in.Services != nil {
+		in, out := &in.Services, &out.Services
+		*out = new(ServicesSpec)
+		**out = **in
+	}
 	in.StartTime.DeepCopyInto(&out.StartTime)
 }
 

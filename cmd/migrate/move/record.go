@@ -118,8 +118,9 @@ func (t *task) differences() []string {
 	add(t.spec.Given(flags.StorageClass), "storage classes", classes(t.recorded.VolumesAsAccepted()), classes(want.Volumes))
 	add(t.spec.Given(flags.Shared), "shared paths", shared(have.Volumes), shared(want.Volumes))
 	add(t.spec.Given(flags.Volume), "methods of volumes", methodsOf(t.recorded.VolumesAsAccepted()), methodsOf(want.Volumes))
-	add(t.spec.Given(flags.ExportServices), "export-services", strconv.FormatBool(have.Services.Export), strconv.FormatBool(want.Services.Export))
-	add(t.spec.Given(flags.ExportOrdinals), flags.ExportOrdinals, string(have.Services.PerOrdinal), string(want.Services.PerOrdinal))
+	made, asked := t.recorded.AcceptedServices(), want.Services.Spelled()
+	add(t.spec.Given(flags.ExportServices), "export-services", strconv.FormatBool(made.Export), strconv.FormatBool(asked.Export))
+	add(t.spec.Given(flags.ExportOrdinals), flags.ExportOrdinals, string(made.PerOrdinal), string(asked.PerOrdinal))
 	return out
 }
 
@@ -183,6 +184,9 @@ func (t *task) adopt(m *api.Migration) {
 	}
 	if t.spec.Given(flags.Volume) || t.spec.Given(flags.StorageClass) {
 		restore(m)
+	}
+	if t.spec.Given(flags.ExportServices) || t.spec.Given(flags.ExportOrdinals) {
+		m.Spec.Services = m.AcceptedServices() // what was given is that, or it was refused
 	}
 	if t.spec.Given(flags.Volume) {
 		say(m.Spec.Volumes, t.requested.Spec.Volumes)

@@ -52,6 +52,8 @@ func recordOf(m *api.Migration, args ...string) func(*testing.T) *api.Migration 
 func TestResolve(t *testing.T) {
 	byCopy := movetest.InFlight()
 	byCopy.Status.Baseline.Volumes = []api.VolumeSpec{{ClaimTemplate: "data", Method: api.MethodCopy}}
+	named := movetest.InFlight()
+	named.Status.Baseline.Services = &api.ServicesSpec{PerOrdinal: api.PerOrdinalExport}
 	unbegun := movetest.Moving(0, 4)
 	unbegun.Status = api.MigrationStatus{}
 	for name, tc := range map[string]struct {
@@ -70,6 +72,8 @@ func TestResolve(t *testing.T) {
 		"under way, an edited one": {recorded: recordOf(byCopy), args: []string{"--volume", "data=rebind"}, wantErr: "methods of volumes: recorded data=copy, asked for rebind"},
 		"under way, put back":      {recorded: recordOf(byCopy), args: []string{"--volume", "data=copy"}, want: preview.Underway},
 		"under way, exports":       {recorded: recordOf(movetest.InFlight()), args: []string{"--export-services"}, wantErr: "export-services: recorded false, asked for true"},
+		"under way, no names":      {recorded: recordOf(named), args: []string{"--export-ordinals=false"}, wantErr: "export-ordinals: recorded Export, asked for None"},
+		"under way, named again":   {recorded: recordOf(named), args: []string{"--export-ordinals"}, want: preview.Underway},
 		"rolled back":              {recorded: recordOf(movetest.RolledBack()), args: []string{"--count", "1"}, want: preview.Beginning},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -195,6 +199,29 @@ func TestRestore(t *testing.T) {
 		restore(m)
 		if diff := cmp.Diff(tc.want, m.Spec.Volumes); diff != "" {
 			t.Errorf("%s: -want +got\n%s", name, diff)
+		}
+	}
+}
+
+// TestServicesArePutBack: what somebody has changed of the services is as it was accepted again once that is asked for.
+func TestServicesArePutBack(t *testing.T) {
+	accepted := api.ServicesSpec{PerOrdinal: api.PerOrdinalExport}
+	for name, tc := range map[string]struct {
+		args []string
+		want api.ServicesSpec
+	}{
+		"it is not asked for": {nil, api.ServicesSpec{Export: true}},
+		"the names are":       {[]string{"--export-ordinals"}, accepted},
+		"the export is not":   {[]string{"--export-services=false"}, accepted},
+	} {
+		recorded := recordOf(movetest.InFlight(), "--export-services")(t)
+		recorded.Status.Baseline.Services = &accepted
+		m, _, err := taskOf(t, recorded, tc.args...).resolve(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(tc.want, m.Spec.Services); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}
 }

@@ -1,0 +1,49 @@
+package move
+
+import (
+	"testing"
+
+	"github.com/sliceshift/sliceshift/e2e/harness"
+	"github.com/sliceshift/sliceshift/internal/records"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+// nameBy has a person ask for names of ordinals, or for none, while the move goes on.
+func (v *move) nameBy(store records.ConfigMap, how api.PerOrdinal) error {
+	m, err := store.Load(v.Ctx)
+	if err != nil {
+		return err
+	}
+	m.Spec.Services.PerOrdinal = how
+	return store.Save(v.Ctx, m)
+}
+
+// TestNamesTurnedOffInMidMove: names are turned off when one ordinal has moved with its own. None is lost, the next ordinal
+// is not stopped before they are asked for again, and at the end what the move has made is gone, as it was asked to be.
+func TestNamesTurnedOffInMidMove(t *testing.T) {
+	t.Parallel()
+	v := newMove(t, harness.Usual(2), harness.AcrossClusters, harness.WithSpec(named), harness.WithSpec(func(s *api.MigrationSpec) {
+		s.Cleanup.PerOrdinalServices = api.CleanupDelete
+	}))
+	from, to := v.servingExports()
+	mover, held := v.Mover(), false
+	v.Drive(mover,
+		harness.Arrival(1)(func() error { return v.nameBy(mover.Store, api.PerOrdinalNone) }),
+		harness.StalledWith(api.ReasonServicesChanged)(func() error {
+			held = true
+			if err := v.expectNames("while it is held", from, "web-0"); err != nil {
+				return err
+			}
+			if err := v.expectNames("while it is held", to, "web-1"); err != nil {
+				return err
+			}
+			return v.nameBy(mover.Store, api.PerOrdinalExport)
+		}))
+	v.ExpectMoved()
+	if !held {
+		t.Error("the next ordinal was not held back")
+	}
+	v.Must(v.expectNames("at the end", from))
+	v.Must(v.expectNames("at the end", to))
+	v.Audit()
+}

@@ -1,0 +1,46 @@
+package model
+
+import (
+	"testing"
+
+	"github.com/sliceshift/sliceshift/migration/internal/plantest"
+	"github.com/sliceshift/sliceshift/migration/plan"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+// TestNamesTurnedOffInMidMove: after whichever write names are turned off, the ordinal on its way comes to its end with
+// its name, and no other one begins; taken back, or asked for again, every ordinal has its name as it was accepted, and
+// none is left where the ordinal is not.
+func TestNamesTurnedOffInMidMove(t *testing.T) {
+	ask := func(y *play, names bool) {
+		y.State.Spec.NameOrdinals = names
+		y.version++
+		y.note("names: %t", names)
+	}
+	for name, drop := range map[string]bool{"they are kept": false, "they go at the end": true} {
+		t.Run(name, func(t *testing.T) {
+			held := 0
+			afterEach(t, plantest.Scenario{Replicas: 2, Spec: plan.Spec{NameOrdinals: true, DropNames: drop}}, func(_ int, y *play) {
+				if y.State.Record.Baseline == nil || y.State.Record.Completed != "" {
+					return
+				}
+				ask(y, false)
+				back := y.fork()
+				back.setMode(api.ModeRollback)
+				back.writes(enough)
+				ask(back, true) // only to be compared with what it began with
+				back.end()
+				y.writes(enough)
+				if y.State.Record.Completed == "" {
+					y.heldWithAllUp(api.ReasonServicesChanged)
+					held++
+				}
+				ask(y, true)
+				y.end()
+			})
+			if held == 0 {
+				t.Error("it was never held")
+			}
+		})
+	}
+}
