@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -202,8 +203,22 @@ func (p lossPlanner) recoverable() *plan.Decision {
 func (p lossPlanner) unconfirmed() *plan.Decision {
 	id := p.Record.Baseline.DestinationCluster
 	return plan.Stalled(api.ReasonRecoveryUnconfirmed,
-		fmt.Sprintf("to recover is to start ordinal %s at the source without asking cluster %s; if it still runs there, it runs twice, on one disk, and destroys it", plan.Listed(p.away()), p.Destination.Cluster),
+		fmt.Sprintf("to recover is to start ordinal %s at the source without asking cluster %s; if it still runs there, it runs twice, on one disk, and destroys it%s", plan.Listed(p.away()), p.Destination.Cluster, p.overtaken()),
 		fmt.Sprintf("turn the machines of that cluster off, or cut them off from the storage; then: kubectl migrate recover, or spec.recovery.destinationIsOff: %s", id))
+}
+
+// overtaken names the claim templates of which the disks here are as the ordinals have left them.
+func (p lossPlanner) overtaken() string {
+	var templates []string
+	for _, v := range p.Volumes {
+		if v.Separate() && !slices.Contains(templates, v.Template) {
+			templates = append(templates, v.Template)
+		}
+	}
+	if len(templates) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("; of claim template %s each side has disks of its own, and what was written there since the ordinals left is lost", strings.Join(templates, ", "))
 }
 
 // movedOn stalls while another migration is known to have moved ordinals on from the destination: they run on the

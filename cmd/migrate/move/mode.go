@@ -259,7 +259,7 @@ func (o *modeOptions) goOn(m *api.Migration) string {
 }
 
 // otherWay is the command that plans the way back of a move that is completed.
-func (o *modeOptions) otherWay(k *storedMigration) string {
+func (o *named) otherWay(k *storedMigration) string {
 	from, to := k.Spec.Source, k.Spec.Destination
 	set, namespace := cmp.Or(to.Name, from.Name), cmp.Or(to.Namespace, k.Namespace)
 	words := []string{o.Again("plan", set, namespace)}

@@ -31,7 +31,9 @@ type recoverOptions struct {
 }
 
 const recoverHelp = `Takes every ordinal back to the source without the destination, which is lost for good:
-on the very disks that were parked at the source when the ordinals left it. It works in
+on the very disks that were parked at the source when the ordinals left it. By method Rebind
+these have what was written at the destination; by Copy, Snapshot and Empty they are as the
+ordinals have left them, and what was written since is lost: --dry-run says so. It works in
 mid-move and after the end of a move, as long as its record and the parked volumes exist,
 and whether or not the destination answers or is still in your kubeconfig.
 
@@ -124,7 +126,7 @@ func (o *recoverOptions) run(ctx context.Context) error {
 	switch {
 	case len(d.Running) > 0:
 		return command.Refusedf("cluster %s answers, and pods of the application are there: it is not off; if it is to be given up all the same, "+
-			"delete StatefulSet %s there first; if it works: %s", d.Destination.Cluster, d.Destination.StatefulSet, o.Again("rollback", k.Name, k.Namespace))
+			"delete StatefulSet %s there first; if it works: %s", d.Destination.Cluster, d.Destination.StatefulSet, o.back(k))
 	case d.Stalled != nil && (o.dryRun || len(d.Steps) == 0):
 		return command.Refusedf("the recovery would stall: %s: %s", d.Stalled.Reason, d.Stalled.Message)
 	case o.dryRun:
@@ -216,6 +218,14 @@ func (o *recoverOptions) sourceOf(ctx context.Context, k *storedMigration) (*clu
 		return nil, fmt.Errorf("cluster %s is not the source of %s: the UID of its namespace kube-system is %s instead of %s; give --source-context", source.Name(), k.title(), id, base.SourceCluster)
 	}
 	return source, nil
+}
+
+// back is the command that takes a migration back whose destination works.
+func (o *recoverOptions) back(k *storedMigration) string {
+	if wasMoved(k) {
+		return o.otherWay(k)
+	}
+	return o.Again("rollback", k.Name, k.Namespace)
 }
 
 // drive runs the engine from here until every ordinal is back.

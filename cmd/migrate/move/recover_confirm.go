@@ -44,6 +44,9 @@ func (o *recoverOptions) confirmed(ctx context.Context, k *storedMigration, d pr
 		words = cluster + " is off, and nothing was moved on"
 		fmt.Fprintf(o.ErrOut, "The move had been completed. If anything was moved on from there since, it runs elsewhere, and will run twice as well.\n")
 	}
+	if len(d.Lost) > 0 {
+		fmt.Fprintf(o.ErrOut, "What was written there since is not on the disks here, and is lost: see above.\n")
+	}
 	fmt.Fprintf(o.ErrOut, "Type %q to go on: ", words)
 	answer, err := readLine(ctx, o.In)
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sliceshift/sliceshift/cmd/migrate/apitest"
@@ -179,9 +180,27 @@ func TestRecoverDocument(t *testing.T) {
 	if d.Outcome != api.ReasonRecovered || d.Summary.Ordinals != 2 || len(d.Ordinals) != 3 || d.DestinationCluster != "cluster-west" || len(d.Unknown) == 0 {
 		t.Errorf("got %+v", d)
 	}
-	want := preview.Disk{Template: "data", Claim: "data-web-2", Volume: "pv-data-web-2", Handle: "disk.example/disk-data-web-2", Policy: "Retain", State: "parked"}
+	want := preview.Disk{Template: "data", Claim: "data-web-2", Volume: "pv-data-web-2", Handle: "disk.example/disk-data-web-2", Policy: "Retain", State: "parked", Method: api.MethodRebind}
 	if got := d.Ordinals[2]; got.At != preview.AtDestination || len(got.Disks) != 1 || got.Disks[0] != want {
 		t.Errorf("got %+v", got)
+	}
+}
+
+// TestRecoverWhatWasCopied: where each side has disks of its own, what was written at the destination is lost with it, and
+// that is told before anybody confirms it.
+func TestRecoverWhatWasCopied(t *testing.T) {
+	m, objects := left(false)
+	m.Spec.Volumes = []api.VolumeSpec{{ClaimTemplate: "data", Method: api.MethodCopy}}
+	m.Status.Baseline.Volumes = m.Spec.Volumes
+	arrived := metav1.NewMicroTime(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
+	m.Status.History = &api.History{Handoffs: []api.PastHandoff{{Ordinal: 2, Direction: api.Forward, EndTime: arrived}}}
+	east := apitest.Serve(t, servedToMove(), append(objects, recorded(t, m))...)
+	c := newConsole("recover", "web", "-n", "shop", "--dry-run", "--kubeconfig", east.Kubeconfig(t))
+	c.Run(t)
+	for _, want := range []string{"Lost with it, whatever is done here:", "what was written to claim template data since its ordinals left", "method Copy", "as of before 2026-01-02T03:04:05Z"} {
+		if !strings.Contains(c.Stdout.String(), want) {
+			t.Errorf("no %q in:\n%s%s", want, c.Stdout, c.Stderr)
+		}
 	}
 }
 

@@ -3,6 +3,10 @@ package preview
 import (
 	"cmp"
 	"fmt"
+	"maps"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/sliceshift/sliceshift/internal/records"
 	"github.com/sliceshift/sliceshift/migration/plan"
@@ -20,6 +24,8 @@ type Recovery struct {
 	// Running are pods of the application that the destination still has.
 	Running  []string  `json:"running,omitempty"`
 	Ordinals []Ordinal `json:"ordinals"`
+	// Lost is what no disk here has: what was written at the destination to disks of its own.
+	Lost []string `json:"lost,omitempty"`
 	// Unknown is what cannot be found out from here.
 	Unknown []string `json:"unknown"`
 }
@@ -47,6 +53,10 @@ type Disk struct {
 	Policy   string `json:"policy,omitempty"`
 	// State is bound, parked, or what is wrong.
 	State string `json:"state"`
+	// Method is how its data reached the destination.
+	Method api.VolumeMethod `json:"method"`
+	// Before is of a disk that is as its ordinal has left it: when that had come up at the destination, at the latest.
+	Before *metav1.MicroTime `json:"before,omitempty"`
 }
 
 // NewRecovery finds out what is known of each disk, and the steps to the source.
@@ -56,6 +66,7 @@ func NewRecovery(m *api.Migration, s plan.Snapshot) Recovery {
 		Plan: NewPlan(m, Underway, s), DestinationCluster: string(base.DestinationCluster),
 		Ordinals: []Ordinal{}, Unknown: unknown(LostCluster(m)),
 	}
+	lost := map[string]api.VolumeMethod{}
 	for ordinal := base.Start; ordinal < base.Start+base.Replicas; ordinal++ {
 		o := Ordinal{Ordinal: ordinal, At: AtDestination, Disks: []Disk{}}
 		switch handoff := m.Status.Handoff; {
@@ -65,13 +76,36 @@ func NewRecovery(m *api.Migration, s plan.Snapshot) Recovery {
 			o.At = OnItsWay
 		}
 		for _, v := range s.Volumes {
-			if v.Ordinal == ordinal {
-				o.Disks = append(o.Disks, diskAt(v.Template, v.Source))
+			if v.Ordinal != ordinal {
+				continue
 			}
+			disk := diskAt(v.Template, v.Source)
+			disk.Method = cmp.Or(v.Method, api.MethodRebind)
+			if v.Separate() && o.At != AtSource {
+				disk.Before, lost[v.Template] = leftBefore(m, ordinal), disk.Method
+			}
+			o.Disks = append(o.Disks, disk)
 		}
 		d.Ordinals = append(d.Ordinals, o)
 	}
+	for _, template := range slices.Sorted(maps.Keys(lost)) {
+		d.Lost = append(d.Lost, fmt.Sprintf("what was written to claim template %s since its ordinals left: they have had other disks at the destination (method %s), and those here are as the ordinals have left them",
+			template, lost[template]))
+	}
 	return d
+}
+
+// leftBefore is when an ordinal had come up at the destination, the last time; nil: that is not known any more.
+func leftBefore(m *api.Migration, ordinal int32) *metav1.MicroTime {
+	if m.Status.History == nil {
+		return nil
+	}
+	for _, past := range slices.Backward(m.Status.History.Handoffs) {
+		if past.Ordinal == ordinal && past.Direction == api.Forward {
+			return &past.EndTime
+		}
+	}
+	return nil
 }
 
 func diskAt(template string, h volumes.Holding) Disk {
@@ -96,7 +130,7 @@ func diskAt(template string, h volumes.Holding) Disk {
 func unknown(cluster string) []string {
 	return []string{
 		fmt.Sprintf("whether cluster %s is really off. One that does not answer may still run its pods and write to the disks; an ordinal that is started here as well runs twice, on one disk, and destroys it", cluster),
-		"what the disks hold. What was written at the destination since an ordinal left is on the same disk, up to what its machine had not flushed, as after a power cut; where the storage is replicated between two sites, the disk here is as its replication has left it",
+		"what the disks hold. What was written at the destination to a disk that both sides have is there, up to what its machine had not flushed, as after a power cut; where the storage is replicated between two sites, the disk here is as its replication has left it",
 		"whether machines there come back by themselves. They would start the same pods again: keep them off, or off the storage, for good",
 	}
 }

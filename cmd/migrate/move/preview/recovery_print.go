@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/sliceshift/sliceshift/cmd/migrate/terminal"
 )
@@ -25,18 +26,15 @@ func (p RecoveryPrinter) Print(d Recovery) error {
 			if !p.Wide {
 				handle = terminal.Clip(handle, widest)
 			}
-			t.Add(nil, strconv.Itoa(int(o.Ordinal)), o.At, disk.Template, disk.Volume, disk.Policy, disk.State, handle)
+			t.Add(nil, strconv.Itoa(int(o.Ordinal)), o.At, disk.Template, disk.Volume, disk.Policy, disk.condition(), handle)
 		}
 	}
 	if err := t.Write(p.Out, p.Paint); err != nil {
 		return err
 	}
-	fmt.Fprintf(p.Out, "\nCluster %s (UID %s) %s.\n\n%s\n", d.Destination.Cluster, d.DestinationCluster, d.Answers, p.Paint.Yellow("Not known, and not to be found out from here:"))
-	for _, text := range d.Unknown {
-		const width = 100
-		fmt.Fprintf(p.Out, "  - %s\n", strings.Join(terminal.Wrap(text, width), "\n    "))
-	}
-	fmt.Fprintln(p.Out)
+	fmt.Fprintf(p.Out, "\nCluster %s (UID %s) %s.\n\n", d.Destination.Cluster, d.DestinationCluster, d.Answers)
+	p.list(p.Paint.Red("Lost with it, whatever is done here:"), d.Lost)
+	p.list(p.Paint.Yellow("Not known, and not to be found out from here:"), d.Unknown)
 	if len(d.Steps) > 0 && !p.Wide {
 		if err := p.facts(d.Plan); err != nil {
 			return err
@@ -49,4 +47,24 @@ func (p RecoveryPrinter) Print(d Recovery) error {
 		fmt.Fprintln(p.Out, line)
 	}
 	return nil
+}
+
+func (p RecoveryPrinter) list(head string, texts []string) {
+	if len(texts) == 0 {
+		return
+	}
+	fmt.Fprintln(p.Out, head)
+	for _, text := range texts {
+		const width = 100
+		fmt.Fprintf(p.Out, "  - %s\n", strings.Join(terminal.Wrap(text, width), "\n    "))
+	}
+	fmt.Fprintln(p.Out)
+}
+
+// condition is the state of a disk, and how old what it holds is.
+func (d Disk) condition() string {
+	if d.Before == nil {
+		return d.State
+	}
+	return d.State + ", as of before " + d.Before.UTC().Format(time.RFC3339)
 }
