@@ -134,3 +134,16 @@ func TestStoppedIsNoReasonToWrite(t *testing.T) {
 		t.Error("it is a reason to write, or it is not written")
 	}
 }
+
+// TestDriverOfTheMoveBefore: a record that begins anew has the fence of the move before until somebody takes it, and lists only
+// who drives this one.
+func TestDriverOfTheMoveBefore(t *testing.T) {
+	h := newHistorian()
+	h.m.Status.Fence, h.m.Status.History = &api.Fence{Epoch: 2, Holder: "former", Direction: api.Back}, nil
+	h.pass(time.Second, 3, func(*api.MigrationStatus) {}, nil)
+	h.pass(time.Second, 3, func(s *api.MigrationStatus) { s.Fence = &api.Fence{Epoch: 3, Holder: "one", Direction: api.Forward} }, nil)
+	want := []api.Driver{{Epoch: 3, Holder: "one", Direction: api.Forward, StartTime: metav1.NewTime(h.now)}}
+	if diff := cmp.Diff(want, h.m.Status.History.Drivers); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}

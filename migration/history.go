@@ -27,7 +27,7 @@ func renderHistory(m *api.Migration, before api.MigrationStatus, now time.Time, 
 	if before.History != nil {
 		h = *before.History.DeepCopy()
 	}
-	noteDriver(&h, m.Status.Fence, now)
+	noteDriver(&h, before.Fence, m.Status.Fence, now)
 	switch {
 	case finished != nil:
 		noteHandoff(&h, m.Status.Fence, before.Handoff, *finished, down, now)
@@ -148,11 +148,10 @@ func (d downtime) atGiver(handoff api.Handoff) bool {
 	return d.direction != "" && handoff.Ordinal == d.ordinal && d.held
 }
 
-func noteDriver(h *api.History, fence *api.Fence, now time.Time) {
-	if fence == nil || now.IsZero() {
-		return
-	}
-	if n := len(h.Drivers); n > 0 && h.Drivers[n-1].Epoch == fence.Epoch {
+// noteDriver notes who drives from now on. A record that begins anew still has the fence of the move before: nobody drives it
+// by that.
+func noteDriver(h *api.History, before, fence *api.Fence, now time.Time) {
+	if fence == nil || now.IsZero() || before != nil && before.Epoch == fence.Epoch {
 		return
 	}
 	h.Drivers = append(h.Drivers, api.Driver{Epoch: fence.Epoch, Holder: fence.Holder, Direction: fence.Direction, StartTime: metav1.NewTime(now)})

@@ -29,6 +29,7 @@ type historian struct {
 
 func newHistorian() *historian {
 	m := &api.Migration{Status: api.MigrationStatus{Baseline: &api.Baseline{Replicas: 3}, Fence: &api.Fence{Epoch: 1, Holder: "one", Direction: api.Forward}}}
+	renderHistory(m, api.MigrationStatus{}, time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC), nil, downtime{})
 	return &historian{m: m, now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)}
 }
 
