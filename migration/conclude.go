@@ -37,6 +37,7 @@ func unreachable(err error) plan.Decision {
 func (e *Engine) conclude(ctx context.Context, m *api.Migration, step pass.Step) (Outcome, error) {
 	outcome := Outcome{Snapshot: step.Snapshot, Decision: step.Decision, Done: step.Decision.Done != ""}
 	e.fewest.note(m.Status.Handoff, step.Snapshot)
+	e.down.note(m, step.Snapshot)
 	if step.Do == pass.SaveRecord && !e.begins(step) {
 		return Outcome{Snapshot: step.Snapshot, RequeueAfter: pass.RequeueUnobserved}, nil
 	}
@@ -57,7 +58,9 @@ func (e *Engine) conclude(ctx context.Context, m *api.Migration, step pass.Step)
 		}
 	}
 	if step.Do == pass.Write {
-		step, outcome.Wrote = e.write(ctx, m, step)
+		if step, outcome.Wrote = e.write(ctx, m, step); outcome.Wrote {
+			e.down.wrote(*step.Decision.Effect, e.clock.Now())
+		}
 	}
 	outcome.Decision = step.Decision
 	var err error
@@ -82,7 +85,7 @@ func (e *Engine) report(ctx context.Context, m *api.Migration, step pass.Step, o
 	renderAhead(m, e.held, step.Decision)
 	e.fewest.note(m.Status.Handoff, step.Snapshot)
 	m.Status.Handoff = e.fewest.in(m.Status.Handoff)
-	renderHistory(m, seen, step.Snapshot.Now, outcome.Finished)
+	renderHistory(m, seen, step.Snapshot.Now, outcome.Finished, e.down)
 	if before.Status.Baseline == nil {
 		renderWarnings(m, step.Decision)
 	}

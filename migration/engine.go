@@ -83,8 +83,9 @@ type Engine struct {
 	earlyDue time.Time
 	// held is what holds these copies, by ordinal; nil: none was tried yet.
 	held map[int32]heldCopy
-	// fewest is what was seen of the handoff under way.
+	// fewest and down are what was seen of the handoff under way.
 	fewest fewest
+	down   downtime
 	// written are the objects whose writes the caches have not shown yet, by their names.
 	written map[string]watchedObject
 }

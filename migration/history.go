@@ -22,16 +22,20 @@ const (
 
 // renderHistory notes what has come to its end since the status of before, and who drives. It is
 // written with what has changed anyway, and is never a reason to write.
-func renderHistory(m *api.Migration, before api.MigrationStatus, now time.Time, finished *api.Handoff) {
+func renderHistory(m *api.Migration, before api.MigrationStatus, now time.Time, finished *api.Handoff, down downtime) {
 	h := api.History{}
 	if before.History != nil {
 		h = *before.History.DeepCopy()
 	}
-	noteDriver(&h, m.Status.Fence, now)
-	if finished != nil {
-		noteHandoff(&h, m.Status.Fence, before.Handoff, *finished, now)
+	noteDriver(&h, before.Fence, m.Status.Fence, now)
+	switch {
+	case finished != nil:
+		noteHandoff(&h, m.Status.Fence, before.Handoff, *finished, down, now)
 		noteSeals(&h, *finished, now)
+	case turnsRound(before, m.Status):
+		noteTurned(&h, before, m.Status.Handoff.StartTime, down)
 	}
+	h.Stopped = down.stopped(m.Status.Handoff)
 	noteStop(&h, before, m.Status, now)
 	if len(h.Handoffs)+len(h.Stops)+len(h.Drivers) > 0 {
 		m.Status.History = &h
@@ -71,11 +75,83 @@ func (f *fewest) in(handoff *api.Handoff) *api.Handoff {
 	return &next
 }
 
-func noteDriver(h *api.History, fence *api.Fence, now time.Time) {
-	if fence == nil || now.IsZero() {
+// downtime is since when the ordinal on its way is down. Most passes write no status, and a handoff may be over before one does:
+// they keep it.
+type downtime struct {
+	ordinal   int32
+	direction api.Direction
+	// since is absent while the ordinal is not known to be down, and held is true while its giver has it.
+	since metav1.MicroTime
+	held  bool
+}
+
+// note takes what a pass has seen of the handoff under way.
+func (d *downtime) note(m *api.Migration, s plan.Snapshot) {
+	handoff, direction := m.Status.Handoff, directionOf(m.Status.Fence)
+	switch {
+	case handoff == nil:
+		*d = downtime{}
+		return
+	case d.direction == "" || d.ordinal != handoff.Ordinal:
+		*d = downtime{ordinal: handoff.Ordinal, since: recordedStop(m)}
+	case d.direction != direction:
+		d.held = false
+	}
+	d.direction = direction
+	giver := s.Source
+	if direction == api.Back {
+		giver = s.Destination
+	}
+	if s.Source.Reach != plan.Seen || s.Destination.Reach != plan.Seen || giver.Set.Presence != plan.Seen {
+		d.held = false
 		return
 	}
-	if n := len(h.Drivers); n > 0 && h.Drivers[n-1].Epoch == fence.Epoch {
+	was := d.held
+	d.held = giver.Set.Has(handoff.Ordinal)
+	switch pod, found := giver.Pod(handoff.Ordinal); {
+	case !d.held && was && d.since.IsZero(): // by a write that was not answered
+		d.since = metav1.NewMicroTime(s.Now)
+	case d.held && found && pod.Available(s.Now, giver.Set.MinReady):
+		d.since = metav1.MicroTime{}
+	}
+}
+
+// recordedStop is since when the ordinal on its way is down, as it is recorded; absent: that is not known.
+func recordedStop(m *api.Migration) metav1.MicroTime {
+	handoff := m.Status.Handoff
+	if h := m.Status.History; h != nil && h.Stopped != nil && h.Stopped.Ordinal == handoff.Ordinal {
+		return h.Stopped.StopTime
+	}
+	if handoff.Step == api.StepAwaitRelease { // which follows the stop at once
+		return handoff.StepTime
+	}
+	return metav1.MicroTime{}
+}
+
+// wrote takes an effect that has landed.
+func (d *downtime) wrote(effect plan.Effect, now time.Time) {
+	if effect.Verb == plan.ScaleDown && d.direction != "" && effect.Ordinal == d.ordinal && d.since.IsZero() {
+		d.since = metav1.NewMicroTime(now)
+	}
+}
+
+// stopped is the ordinal of a handoff, if it is down; nil: it is not, or it is not known since when.
+func (d downtime) stopped(handoff *api.Handoff) *api.StoppedOrdinal {
+	if handoff == nil || d.direction == "" || handoff.Ordinal != d.ordinal || d.since.IsZero() {
+		return nil
+	}
+	return &api.StoppedOrdinal{Ordinal: d.ordinal, StopTime: d.since}
+}
+
+// atGiver says whether the ordinal of a handoff is still where it is to leave.
+func (d downtime) atGiver(handoff api.Handoff) bool {
+	return d.direction != "" && handoff.Ordinal == d.ordinal && d.held
+}
+
+// noteDriver notes who drives from now on. A record that begins anew still has the fence of the move before: nobody drives it
+// by that.
+func noteDriver(h *api.History, before, fence *api.Fence, now time.Time) {
+	if fence == nil || now.IsZero() || before != nil && before.Epoch == fence.Epoch {
 		return
 	}
 	h.Drivers = append(h.Drivers, api.Driver{Epoch: fence.Epoch, Holder: fence.Holder, Direction: fence.Direction, StartTime: metav1.NewTime(now)})
@@ -83,17 +159,66 @@ func noteDriver(h *api.History, fence *api.Fence, now time.Time) {
 }
 
 // noteHandoff notes one that has come to its end. What was seen last of it is in the status before.
-func noteHandoff(h *api.History, fence *api.Fence, seen *api.Handoff, finished api.Handoff, now time.Time) {
-	past := api.PastHandoff{
-		Ordinal: finished.Ordinal, StartTime: finished.StartTime, EndTime: metav1.NewMicroTime(now), Attempts: finished.Attempts,
-		Direction: api.Forward, FewestAvailable: finished.FewestAvailable,
-	}
+func noteHandoff(h *api.History, fence *api.Fence, seen *api.Handoff, finished api.Handoff, down downtime, now time.Time) {
+	past := pastOf(finished, fence, down)
+	past.EndTime = metav1.NewMicroTime(now)
 	if seen != nil && seen.Ordinal == finished.Ordinal {
 		past.FewestAvailable = seen.FewestAvailable
 	}
-	if fence != nil {
-		past.Direction, past.Epoch = fence.Direction, fence.Epoch
+	past.Stayed = past.StopTime.IsZero() && neverLeft(*h, past)
+	keepHandoff(h, past)
+}
+
+// noteTurned notes a handoff that was turned round, at a time: that is when the way back begins.
+func noteTurned(h *api.History, before api.MigrationStatus, at metav1.MicroTime, down downtime) {
+	past := pastOf(*before.Handoff, before.Fence, down)
+	past.EndTime, past.Outcome = at, api.HandoffTurnedBack
+	past.Stayed = past.StopTime.IsZero() && (down.atGiver(*before.Handoff) || neverLeft(*h, past))
+	keepHandoff(h, past)
+}
+
+// turnsRound says whether the ordinal on its way was turned round.
+func turnsRound(before, after api.MigrationStatus) bool {
+	was, is := before.Handoff, after.Handoff
+	return was != nil && is != nil && was.Ordinal == is.Ordinal && directionOf(before.Fence) != directionOf(after.Fence)
+}
+
+func directionOf(fence *api.Fence) api.Direction {
+	if fence == nil {
+		return api.Forward
 	}
+	return fence.Direction
+}
+
+// pastOf is a handoff as it is noted, but for how it has ended.
+func pastOf(handoff api.Handoff, fence *api.Fence, down downtime) api.PastHandoff {
+	past := api.PastHandoff{
+		Ordinal: handoff.Ordinal, StartTime: handoff.StartTime, Attempts: handoff.Attempts,
+		Direction: directionOf(fence), FewestAvailable: handoff.FewestAvailable,
+	}
+	if stopped := down.stopped(&handoff); stopped != nil {
+		past.StopTime = stopped.StopTime
+	}
+	if fence != nil {
+		past.Epoch = fence.Epoch
+	}
+	return past
+}
+
+// neverLeft says whether an ordinal is where it was before the handoffs of which this is the last: each was turned round before it
+// was stopped, and the first led to the other side.
+func neverLeft(h api.History, last api.PastHandoff) bool {
+	first := last
+	for _, past := range slices.Backward(h.Handoffs) {
+		if past.Ordinal != last.Ordinal || past.Outcome != api.HandoffTurnedBack || !past.Stayed || !past.EndTime.Equal(&first.StartTime) {
+			break
+		}
+		first = past
+	}
+	return first.Direction != last.Direction
+}
+
+func keepHandoff(h *api.History, past api.PastHandoff) {
 	h.Handoffs = append(h.Handoffs, past)
 	if over := len(h.Handoffs) - mostHandoffs; over > 0 {
 		h.Handoffs, h.Dropped = slices.Clone(h.Handoffs[over:]), h.Dropped+int32(over)

@@ -22,10 +22,14 @@ type historian struct {
 	m      *api.Migration
 	now    time.Time
 	fewest fewest
+	down   downtime
+	// slices change what the next passes see.
+	slices func(*plan.Snapshot)
 }
 
 func newHistorian() *historian {
 	m := &api.Migration{Status: api.MigrationStatus{Baseline: &api.Baseline{Replicas: 3}, Fence: &api.Fence{Epoch: 1, Holder: "one", Direction: api.Forward}}}
+	renderHistory(m, api.MigrationStatus{}, time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC), nil, downtime{})
 	return &historian{m: m, now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)}
 }
 
@@ -40,11 +44,15 @@ func (h *historian) pass(after time.Duration, available int32, change func(*api.
 	for k := range available {
 		s.Source.Pods = append(s.Source.Pods, plan.Pod{Ordinal: k, Ready: true, Owned: true})
 	}
+	if h.slices != nil {
+		h.slices(&s)
+	}
 	h.fewest.note(before.Handoff, s)
+	h.down.note(&api.Migration{Status: before}, s)
 	before.Handoff = h.fewest.in(before.Handoff)
 	h.fewest.note(h.m.Status.Handoff, s)
 	h.m.Status.Handoff = h.fewest.in(h.m.Status.Handoff)
-	renderHistory(h.m, before, s.Now, finished)
+	renderHistory(h.m, before, s.Now, finished, h.down)
 }
 
 func (h *historian) begin(ordinal int32) func(*api.MigrationStatus) {
@@ -81,12 +89,14 @@ func TestHistory(t *testing.T) {
 	h.pass(20*time.Second, 2, func(s *api.MigrationStatus) {
 		h.progressing(metav1.ConditionTrue, api.ReasonMoving)(s)
 		s.Fence = &api.Fence{Epoch: 2, Holder: "two", Direction: api.Back}
+		s.Handoff = &api.Handoff{Ordinal: 1, StartTime: metav1.NewMicroTime(h.now), Attempts: 2}
 	}, nil)
 	h.pass(5*time.Second, 3, func(s *api.MigrationStatus) { s.Handoff = nil }, h.m.Status.Handoff)
 	want := &api.History{
 		Handoffs: []api.PastHandoff{
 			{Ordinal: 2, Direction: api.Forward, StartTime: micro(0), EndTime: micro(7), Attempts: 1, Epoch: 1, FewestAvailable: new(int32(2))},
-			{Ordinal: 1, Direction: api.Back, StartTime: micro(7), EndTime: micro(45), Attempts: 1, Epoch: 2, FewestAvailable: new(int32(1))},
+			{Ordinal: 1, Direction: api.Forward, StartTime: micro(7), EndTime: micro(40), Outcome: api.HandoffTurnedBack, Stayed: true, Attempts: 1, Epoch: 1, FewestAvailable: new(int32(1))},
+			{Ordinal: 1, Direction: api.Back, StartTime: micro(40), EndTime: micro(45), Stayed: true, Attempts: 2, Epoch: 2, FewestAvailable: new(int32(2))},
 		},
 		Stops: []api.PastStop{
 			{Reason: api.ReasonPodNotReady, Message: "why", Ordinal: new(int32(1)), StartTime: at(10), EndTime: at(20)},
@@ -219,6 +229,10 @@ func TestHistoryIsSmall(t *testing.T) {
 		h.pass(0, 2, func(s *api.MigrationStatus) {
 			s.Fence = &api.Fence{Epoch: int64(i), Holder: fmt.Sprintf("%0253d", i), Direction: api.Forward}
 		}, nil)
+	}
+	for i := range h.m.Status.History.Handoffs {
+		past := &h.m.Status.History.Handoffs[i]
+		past.StopTime, past.Outcome = metav1.NewMicroTime(h.now), api.HandoffTurnedBack
 	}
 	kept := &api.Migration{Status: api.MigrationStatus{History: h.m.Status.History}}
 	if got := sized(t, kept); got > mostHistory {

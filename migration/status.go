@@ -308,6 +308,9 @@ func changed(before, after *api.Migration) bool {
 		if status.Handoff != nil {
 			status.Handoff.FewestAvailable = nil // kept in memory until something else is written
 		}
+		if status.History != nil {
+			status.History.Stopped = nil // as well
+		}
 	}
 	return !equality.Semantic.DeepEqual(a, b)
 }

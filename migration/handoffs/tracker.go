@@ -209,7 +209,7 @@ func (u *underway) leave(now time.Time, outcome Outcome) *Stay {
 
 func (u *underway) end(m *api.Migration, next *Handoff, now time.Time) *Ending {
 	ending := &Ending{Handoff: u.Handoff, End: later(now, u.Start), Outcome: Withdrawn, Attempts: u.attempts}
-	if past := lastOf(m.Status.History); past != nil && past.Ordinal == u.Ordinal && micro(past.StartTime.Time).Equal(u.Start) {
+	if past := lastOf(m.Status.History); past != nil && past.Outcome == "" && past.Ordinal == u.Ordinal && micro(past.StartTime.Time).Equal(u.Start) {
 		ending.Outcome, ending.Attempts, ending.End = Arrived, past.Attempts, later(past.EndTime.Time, u.Start)
 	} else if next != nil && next.Ordinal == u.Ordinal && next.Direction != u.Direction {
 		ending.Outcome = TurnedBack

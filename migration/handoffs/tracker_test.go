@@ -109,7 +109,11 @@ func TestTurnedRound(t *testing.T) {
 	w.pass(time.Second, api.StepAwaitRelease, "PodTerminating")
 	stopped := w.now
 	w.now = w.now.Add(time.Second)
+	was := w.m.Status.Handoff
 	w.turn()
+	w.m.Status.History = &api.History{Handoffs: []api.PastHandoff{{
+		Ordinal: 4, StartTime: was.StartTime, EndTime: w.m.Status.Handoff.StartTime, Outcome: api.HandoffTurnedBack,
+	}}}
 	got := w.pass(0, "", "")
 	if got.Ended == nil || got.Ended.Outcome != TurnedBack || got.Begun == nil || got.Begun.Direction != api.Back || got.Stay.Outcome != TurnedBack {
 		t.Errorf("got %+v", got)

@@ -114,20 +114,24 @@ func (s Side) has() string {
 }
 
 func (r Report) handoffs() page.Section {
-	s := page.Section{Title: "Handoffs", Head: []string{"Ordinal", "Way", "Began", "Available", "Took", "Fewest available", "Attempts", "By"}}
-	if r.DroppedHandoffs > 0 {
-		s.Text = fmt.Sprintf("The first %d are not listed: the status keeps the last ones only, and a log of all runs was not given.", r.DroppedHandoffs)
+	s := page.Section{Title: "Handoffs", Head: []string{"Ordinal", "Way", "Began", "Available", "Took", "Down", "Fewest available", "Attempts", "By"}}
+	s.Text = "None has begun."
+	if len(r.Handoffs) > 0 {
+		s.Text = "Took is all of it, with copies that are made while the ordinal runs; Down is from its stop until it was available."
 	}
-	if len(r.Handoffs) == 0 {
-		s.Text = "None has begun."
+	if r.DroppedHandoffs > 0 {
+		s.Text += fmt.Sprintf(" The first %d are not listed: the status keeps the last ones only, and a log of all runs was not given.", r.DroppedHandoffs)
 	}
 	for _, h := range r.Handoffs {
 		available, took := "on its way, at "+string(cmp.Or(h.Step, "its beginning")), length(r.end().Sub(h.Start))+" so far"
 		if h.End != nil {
 			available, took = moment(*h.End), length(h.End.Sub(h.Start))
 		}
+		if h.Outcome == api.HandoffTurnedBack {
+			available = "turned back " + available
+		}
 		s.Rows = append(s.Rows, []string{
-			number(h.Ordinal), way(h.Direction), moment(h.Start), available, took, r.fewest(h), attempts(h), cmp.Or(h.By, "not known"),
+			number(h.Ordinal), way(h.Direction), moment(h.Start), available, took, h.down(), r.fewest(h), attempts(h), cmp.Or(h.By, "not known"),
 		})
 	}
 	return s

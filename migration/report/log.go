@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/sliceshift/sliceshift/migration/plan"
@@ -26,6 +27,9 @@ type Entry struct {
 	// Seal is what a copy of a volume came to.
 	Seal    *Sealed  `json:"seal,omitempty"`
 	Seconds *float64 `json:"seconds,omitempty"`
+	// DownSeconds is how long the ordinal was down, if that is known, and Stayed is true where it was not stopped at all.
+	DownSeconds *float64 `json:"downSeconds,omitempty"`
+	Stayed      bool     `json:"stayed,omitempty"`
 	// By is the process that was driving then, if that is known.
 	By string `json:"by,omitempty"`
 }
@@ -77,22 +81,30 @@ func (r Report) WithLog(entries []Entry) Report {
 	}
 	old := r.loggedSeals()
 	r.Seals, r.DroppedSeals = append(old, r.Seals...), r.DroppedSeals-int32(len(old))
-	if r.DroppedHandoffs == 0 {
-		return r
-	}
+	r.Handoffs = slices.Clone(r.Handoffs)
+	r.logHandoffs()
+	r.logStops()
+	r.measure()
+	return r
+}
+
+// logHandoffs takes the oldest handoffs, which the status does not list any more, from the log.
+func (r *Report) logHandoffs() {
 	var oldest []Handoff
 	for _, e := range r.Entries {
-		if e.Kind != kindDone || e.Ordinal == nil || e.Seconds == nil || int32(len(oldest)) == r.DroppedHandoffs || !r.dropped(e.Time) {
+		if e.Kind != kindDone || e.Ordinal == nil || e.Seconds == nil || int32(len(oldest)) >= r.DroppedHandoffs || !r.dropped(e.Time) {
 			continue
 		}
-		end := e.Time
-		oldest = append(oldest, Handoff{
-			Ordinal: *e.Ordinal, Direction: r.direction(end), Start: end.Add(-time.Duration(*e.Seconds * float64(time.Second))), End: &end, By: e.By,
-		})
+		end, ago := e.Time, func(seconds float64) time.Time { return e.Time.Add(-time.Duration(seconds * float64(time.Second))) }
+		h := Handoff{Ordinal: *e.Ordinal, Direction: r.direction(end), Start: ago(*e.Seconds), End: &end, Stayed: e.Stayed, By: e.By}
+		if e.DownSeconds != nil {
+			stopped := ago(*e.DownSeconds)
+			h.Stopped = &stopped
+		}
+		oldest = append(oldest, h)
 	}
 	r.Handoffs = append(oldest, r.Handoffs...)
 	r.DroppedHandoffs -= int32(len(oldest))
-	return r
 }
 
 // dropped says whether a handoff that ended at a time is none of those that the status lists.

@@ -85,9 +85,17 @@ type Handoff struct {
 	Ordinal   int32         `json:"ordinal"`
 	Direction api.Direction `json:"direction"`
 	Start     time.Time     `json:"start"`
-	// End is absent of the one that is on its way; Step is where that is.
+	// Stopped is when the ordinal was stopped: before Start where it was, in a handoff that was turned back. Absent: it was
+	// not, or it is not known when. DownSeconds is from then to End, or up to now.
+	Stopped     *time.Time `json:"stopped,omitempty"`
+	DownSeconds *float64   `json:"downSeconds,omitempty"`
+	// End is when the ordinal was available, or the handoff was turned back. It is absent of the one that is on its way; Step is
+	// where that is.
 	End  *time.Time `json:"end,omitempty"`
 	Step api.Step   `json:"step,omitempty"`
+	// Outcome is TurnedBack where the ordinal has not arrived, and Stayed is true where it was not stopped at all.
+	Outcome api.HandoffOutcome `json:"outcome,omitempty"`
+	Stayed  bool               `json:"stayed,omitempty"`
 	// Attempts counts how often it was begun, turned round or taken over.
 	Attempts        int32  `json:"attempts"`
 	FewestAvailable *int32 `json:"fewestAvailable,omitempty"`
@@ -140,6 +148,7 @@ func Of(m *api.Migration, at Place, now time.Time) Report {
 		r.take(*h)
 	}
 	r.present(m.Status)
+	r.measure()
 	for _, h := range r.Handoffs {
 		if few := h.FewestAvailable; few != nil && (r.FewestAvailable == nil || *few < *r.FewestAvailable) {
 			r.FewestAvailable = few
@@ -153,66 +162,6 @@ func side(seen *api.SliceStatus, s Side) Side {
 		s.Start, s.Replicas, s.Available = seen.Start, seen.Replicas, seen.Available
 	}
 	return s
-}
-
-// take takes what has come to its end.
-func (r *Report) take(h api.History) {
-	for _, d := range h.Drivers {
-		r.Drivers = append(r.Drivers, Driver{d.Epoch, d.Holder, d.Direction, d.StartTime.UTC()})
-	}
-	for _, past := range h.Handoffs {
-		end := past.EndTime.UTC()
-		r.Handoffs = append(r.Handoffs, Handoff{
-			Ordinal: past.Ordinal, Direction: past.Direction, Start: past.StartTime.UTC(), End: &end,
-			Attempts: past.Attempts, FewestAvailable: r.atMost(past.FewestAvailable), By: r.holder(past.Epoch),
-		})
-	}
-	for _, past := range h.Stops {
-		end := past.EndTime.UTC()
-		r.Stops = append(r.Stops, Stop{past.Reason, past.Message, past.Ordinal, past.StartTime.UTC(), &end})
-	}
-	for _, past := range h.Seals {
-		r.Seals = append(r.Seals, Seal{
-			Ordinal: past.Ordinal, Direction: past.Direction, Time: past.EndTime.UTC(),
-			Sealed: Sealed{ClaimTemplate: past.ClaimTemplate, Root: past.Root, Verify: past.Verify, Bytes: past.Bytes, Files: past.Files, Trusted: past.Trusted},
-		})
-	}
-	r.DroppedHandoffs, r.DroppedSeals, r.DroppedStops = h.Dropped, h.DroppedSeals, h.DroppedStops
-}
-
-// atMost is the fewest that was seen in a handoff that has come to its end, which is never all of them: its own ordinal
-// was down in it. One that took less than a second may have been seen before and after that only.
-func (r *Report) atMost(seen *int32) *int32 {
-	if most := r.Replicas - 1; seen != nil && *seen > most && most >= 0 {
-		return &most
-	}
-	return seen
-}
-
-// present takes what goes on now.
-func (r *Report) present(status api.MigrationStatus) {
-	if r.Outcome != "" {
-		return
-	}
-	if h := status.Handoff; h != nil {
-		on := Handoff{Ordinal: h.Ordinal, Direction: api.Forward, Start: h.StartTime.UTC(), Step: h.Step, Attempts: h.Attempts, FewestAvailable: h.FewestAvailable}
-		if fence := status.Fence; fence != nil {
-			on.Direction, on.By = fence.Direction, fence.Holder
-		}
-		r.Handoffs = append(r.Handoffs, on)
-	}
-	c := meta.FindStatusCondition(status.Conditions, api.ConditionProgressing)
-	if c == nil || c.Status != metav1.ConditionFalse || status.Baseline == nil {
-		return
-	}
-	stop := Stop{Reason: c.Reason, Message: c.Message, Start: c.LastTransitionTime.UTC()}
-	if n := len(r.Stops); n > 0 && stop.Start.Before(*r.Stops[n-1].End) {
-		stop.Start = *r.Stops[n-1].End
-	}
-	if h := status.Handoff; h != nil {
-		stop.Ordinal = &h.Ordinal
-	}
-	r.Stops = append(r.Stops, stop)
 }
 
 // holder is who drove in an epoch; empty: that is not known any more.

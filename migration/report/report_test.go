@@ -40,6 +40,7 @@ func underway() *api.Migration {
 		Moved: 2, Total: 3,
 		Warnings: []api.Warning{{Check: "storage", Reason: "VolumeIsLocal", Object: "volume pv", Message: "volume pv is a path on a machine", Remedy: "none"}},
 		History: &api.History{
+			Stopped:  &api.StoppedOrdinal{Ordinal: 1, StopTime: micro(70)},
 			Seals:    []api.PastSeal{{Ordinal: 2, ClaimTemplate: "data", Direction: api.Forward, EndTime: micro(45), Root: "blake3:3f9a", Verify: api.CopyVerifyFull, Bytes: 4096, Files: 3}},
 			Handoffs: []api.PastHandoff{{Ordinal: 2, Direction: api.Forward, StartTime: micro(5), EndTime: micro(45), Attempts: 1, Epoch: 1, FewestAvailable: new(int32(2))}},
 			Stops:    []api.PastStop{{Reason: api.ReasonPaused, Message: "mode is Pause; ordinal 1 is next", StartTime: at(45), EndTime: at(60)}},
@@ -60,8 +61,9 @@ func moved() *api.Migration {
 	m.Status.Source, m.Status.Destination = &api.SliceStatus{}, &api.SliceStatus{Replicas: 3, Available: 3}
 	m.Status.Moved = 3
 	h := m.Status.History
+	h.Stopped = nil
 	h.Handoffs = append(h.Handoffs,
-		api.PastHandoff{Ordinal: 1, Direction: api.Forward, StartTime: micro(60), EndTime: micro(100), Attempts: 2, Epoch: 2, FewestAvailable: new(int32(1))},
+		api.PastHandoff{Ordinal: 1, Direction: api.Forward, StartTime: micro(60), StopTime: micro(70), EndTime: micro(100), Attempts: 2, Epoch: 2, FewestAvailable: new(int32(1))},
 		api.PastHandoff{Ordinal: 0, Direction: api.Forward, StartTime: micro(100), EndTime: micro(112), Attempts: 1, Epoch: 2, FewestAvailable: new(int32(2))})
 	h.Seals = append(h.Seals,
 		api.PastSeal{Ordinal: 1, ClaimTemplate: "data", Direction: api.Forward, EndTime: micro(100), Root: "blake3:77aa", Verify: api.CopyVerifyChanged, Bytes: 8192, Files: 4, Trusted: 12288},
@@ -89,6 +91,7 @@ func TestDocuments(t *testing.T) {
 		"moved":    report.Of(moved(), place, at(3600).Time).WithLog(entries),
 		"underway": report.Of(underway(), place, at(90).Time),
 		"fresh":    report.Of(fresh, place, noon),
+		"turned":   report.Of(turned(), place, at(3600).Time),
 	} {
 		t.Run(name, func(t *testing.T) {
 			golden.Compare(t, name+".md", string(page.Markdown(r.Page())))
@@ -134,7 +137,8 @@ func TestDroppedHandoffs(t *testing.T) {
 	}
 	got := report.Of(m, place, noon).WithLog(entries)
 	end := at(45).UTC()
-	want := report.Handoff{Ordinal: 2, Direction: api.Forward, Start: at(5).UTC(), End: &end, By: "laptop-a"}
+	stopped := at(20).UTC() // as the log has its write
+	want := report.Handoff{Ordinal: 2, Direction: api.Forward, Start: at(5).UTC(), Stopped: &stopped, DownSeconds: new(25.0), End: &end, By: "laptop-a"}
 	if diff := cmp.Diff(want, got.Handoffs[0]); diff != "" || got.DroppedHandoffs != 0 || len(got.Handoffs) != 3 {
 		t.Errorf("%d dropped, -want +got:\n%s", got.DroppedHandoffs, diff)
 	}

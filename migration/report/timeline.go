@@ -2,10 +2,8 @@ package report
 
 import (
 	"fmt"
-	"slices"
 	"time"
 
-	"github.com/sliceshift/sliceshift/migration/plan"
 	"github.com/sliceshift/sliceshift/migration/report/chart"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
@@ -16,7 +14,7 @@ func (r Report) Chart() chart.Chart {
 	c := chart.Chart{
 		Title:       fmt.Sprintf("Timeline of StatefulSet %s/%s", r.Source.Namespace, r.Source.StatefulSet),
 		Description: r.described(),
-		Source:      "at " + r.Source.String(), Destination: "at " + r.Destination.String(),
+		Source:      "at " + r.Source.String(), Destination: "at " + r.Destination.String(), Away: "down",
 		Begin: *r.Started, End: r.end(), Replicas: r.Replicas, Budget: r.Budget,
 	}
 	for ordinal := r.First + r.Replicas - 1; ordinal >= r.First; ordinal-- {
@@ -45,26 +43,44 @@ func (r Report) described() string {
 // spans are where an ordinal was. One that has no handoff is where it was last seen.
 func (r Report) spans(c chart.Chart, ordinal int32) []chart.Span {
 	var spans []chart.Span
-	from, since := r.home(ordinal), c.Begin
-	for _, h := range r.Handoffs {
+	place, since, first := r.home(ordinal), c.Begin, true
+	for i, h := range r.Handoffs {
 		if h.Ordinal != ordinal {
 			continue
-		}
-		begin, end := r.stopped(h), c.End
-		if h.End != nil {
-			end = *h.End
 		}
 		here, there := chart.AtSource, chart.AtDestination
 		if h.Direction == api.Back {
 			here, there = there, here
 		}
-		spans = append(
-			spans, chart.Span{From: since, To: begin, Place: here},
-			chart.Span{From: begin, To: end, Place: chart.OnItsWay, Text: fmt.Sprintf("ordinal %d %s, %s", ordinal, way(h.Direction), length(end.Sub(h.Start)))},
-		)
-		from, since = there, end
+		if first {
+			if place, first = here, false; h.Direction == api.Back && r.DroppedHandoffs == 0 {
+				place = chart.AtSource // the way there was turned back, and is not listed
+			}
+		}
+		from, to, down := r.away(i)
+		if !down {
+			continue
+		}
+		if from.After(since) {
+			spans = append(spans, chart.Span{From: since, To: from, Place: place})
+		}
+		spans = append(spans, chart.Span{From: from, To: to, Place: chart.OnItsWay, Text: r.said(h)})
+		place, since = there, to
 	}
-	return append(spans, chart.Span{From: since, To: c.End, Place: from})
+	return append(spans, chart.Span{From: since, To: c.End, Place: place})
+}
+
+// said is what the timeline says of the time in which an ordinal is down.
+func (r Report) said(h Handoff) string {
+	text := fmt.Sprintf("ordinal %d %s", h.Ordinal, way(h.Direction))
+	if h.Outcome == api.HandoffTurnedBack {
+		text += ", turned back"
+	}
+	took := length(r.until(h).Sub(h.Start))
+	if h.DownSeconds == nil {
+		return fmt.Sprintf("%s, %s; it is not known when it was stopped", text, took)
+	}
+	return fmt.Sprintf("%s, %s; down: %s", text, took, h.down())
 }
 
 // home is where an ordinal was last seen.
@@ -75,32 +91,33 @@ func (r Report) home(ordinal int32) chart.Place {
 	return chart.AtSource
 }
 
-// stopped is when the ordinal of a handoff was stopped, by the log; without one, when its handoff began.
-func (r Report) stopped(h Handoff) time.Time {
-	until := r.end()
-	if h.End != nil {
-		until = *h.End
-	}
-	for _, e := range r.Entries {
-		if e.Verb == plan.ScaleDown && e.Ordinal != nil && *e.Ordinal == h.Ordinal && !e.Time.Before(h.Start) && !e.Time.After(until) {
-			return e.Time
-		}
-	}
-	return h.Start
-}
-
-// levels are how many replicas were available: of a handoff the fewest that were seen in it, and
-// all of them else.
+// levels are how many replicas were available: while the ordinal of a handoff was down the fewest that were seen in
+// it, and all of them else.
 func (r Report) levels(c chart.Chart) []chart.Level {
 	levels := []chart.Level{{From: c.Begin, Value: r.Replicas}}
-	for _, h := range slices.SortedFunc(slices.Values(r.Handoffs), func(a, b Handoff) int { return a.Start.Compare(b.Start) }) {
-		if h.FewestAvailable == nil {
+	var ended *time.Time
+	for i, h := range r.Handoffs {
+		from, to, down := r.away(i)
+		if !down || h.FewestAvailable == nil && h.Stopped == nil {
 			continue
 		}
-		levels = append(levels, chart.Level{From: r.stopped(h), Value: *h.FewestAvailable})
+		fewest := r.Replicas - 1
+		if h.FewestAvailable != nil {
+			fewest = *h.FewestAvailable
+		}
+		if ended != nil && from.Equal(*ended) && r.turned(i) {
+			levels = levels[:len(levels)-1] // it is the same one, and has been down all the time
+		}
+		levels, ended = append(levels, chart.Level{From: from, Value: fewest}), h.End
 		if h.End != nil {
-			levels = append(levels, chart.Level{From: *h.End, Value: r.Replicas})
+			levels = append(levels, chart.Level{From: to, Value: r.Replicas})
 		}
 	}
 	return levels
+}
+
+// turned says whether a handoff is the way back of one that was turned back.
+func (r *Report) turned(nth int) bool {
+	before, found := r.before(nth)
+	return found && before.Outcome == api.HandoffTurnedBack
 }

@@ -5,7 +5,7 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // History is what a migration has done, as far as there is room for it: the newest of each list last.
 // Nothing is decided by it.
 type History struct {
-	// handoffs are those that have come to their end, at either side.
+	// handoffs are those that have come to their end, at either side, or were turned round on their way.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=64
@@ -25,6 +25,9 @@ type History struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=32
 	Seals []PastSeal `json:"seals,omitempty"`
+	// stopped is the ordinal on its way, since it was stopped; absent: it was not yet, or it is not known when.
+	// +optional
+	Stopped *StoppedOrdinal `json:"stopped,omitempty"`
 	// dropped is how many of the oldest handoffs are not listed any more.
 	// +optional
 	Dropped int32 `json:"dropped,omitempty"`
@@ -36,6 +39,23 @@ type History struct {
 	DroppedSeals int32 `json:"droppedSeals,omitempty"`
 }
 
+// StoppedOrdinal is an ordinal that was stopped to be moved, and is not available since.
+type StoppedOrdinal struct {
+	// ordinal on its way.
+	Ordinal int32 `json:"ordinal"`
+	// stopTime is when it was taken out of the slice that gives it.
+	StopTime metav1.MicroTime `json:"stopTime"`
+}
+
+// HandoffOutcome is how a handoff has ended.
+//
+// +kubebuilder:validation:Enum=TurnedBack
+type HandoffOutcome string
+
+// HandoffTurnedBack is that of a handoff which was turned round before the ordinal was available: the way back is
+// another one. One that has none has arrived.
+const HandoffTurnedBack HandoffOutcome = "TurnedBack"
+
 // PastHandoff is a handoff that has come to its end.
 type PastHandoff struct {
 	// ordinal that was moved.
@@ -44,8 +64,18 @@ type PastHandoff struct {
 	Direction Direction `json:"direction"`
 	// startTime is when it began, or was turned round.
 	StartTime metav1.MicroTime `json:"startTime"`
-	// endTime is when the ordinal was seen to be available.
+	// stopTime is when the ordinal was stopped, in a handoff before that was turned back perhaps; absent: it was not,
+	// or it is not known when.
+	// +optional
+	StopTime metav1.MicroTime `json:"stopTime,omitempty,omitzero"`
+	// endTime is when the ordinal was seen to be available, or the handoff was turned round.
 	EndTime metav1.MicroTime `json:"endTime"`
+	// outcome is TurnedBack where the ordinal has not arrived; absent where it has.
+	// +optional
+	Outcome HandoffOutcome `json:"outcome,omitempty"`
+	// stayed is true where the ordinal was not stopped at all: its handoff was turned back before.
+	// +optional
+	Stayed bool `json:"stayed,omitempty"`
 	// attempts counts how often it was begun, turned round or taken over.
 	Attempts int32 `json:"attempts"`
 	// epoch of the fence in which it ended: see drivers.

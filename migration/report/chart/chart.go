@@ -20,8 +20,8 @@ const (
 type Chart struct {
 	// Title and Description say in words what there is to be seen, for those who cannot see it.
 	Title, Description string
-	// Source and Destination name the sides.
-	Source, Destination string
+	// Source and Destination name the sides, and Away what an ordinal is between them; empty: on its way.
+	Source, Destination, Away string
 	// Begin and End bound the time that is drawn. Relative has the axis count from Begin.
 	Begin, End time.Time
 	Relative   bool

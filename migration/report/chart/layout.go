@@ -1,6 +1,7 @@
 package chart
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"time"
@@ -71,6 +72,7 @@ func layout(c Chart) view {
 	if !c.End.After(c.Begin) {
 		c.End = c.Begin.Add(time.Second)
 	}
+	c.Away = cmp.Or(c.Away, "on its way")
 	v := view{Chart: c, Width: wide, Left: leftEdge, Right: wide - rightEdge, LanesTop: topEdge}
 	each := min(tallLane, max(lowLane, mostLanes/float64(max(1, len(c.Lanes)))))
 	v.LanesBottom = v.LanesTop + each*float64(len(c.Lanes))

@@ -47,11 +47,14 @@ type Event struct {
 	Warning        bool          `json:"warning,omitempty"`
 	// Seal is what a copy of a volume came to.
 	Seal *Seal `json:"seal,omitempty"`
-	// Seconds is how long the ordinal took.
-	Seconds *float64 `json:"seconds,omitempty"`
-	Moved   int32    `json:"moved"`
-	Total   int32    `json:"total"`
-	Summary *Summary `json:"summary,omitempty"`
+	// Seconds is how long the ordinal took, and DownSeconds how long it was down, if that is known. Stayed is true where it was not
+	// stopped at all.
+	Seconds     *float64 `json:"seconds,omitempty"`
+	DownSeconds *float64 `json:"downSeconds,omitempty"`
+	Stayed      bool     `json:"stayed,omitempty"`
+	Moved       int32    `json:"moved"`
+	Total       int32    `json:"total"`
+	Summary     *Summary `json:"summary,omitempty"`
 
 	elapsed time.Duration
 	// short is the message without what only a program needs.

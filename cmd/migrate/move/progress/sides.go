@@ -76,12 +76,11 @@ func Recorded(m *api.Migration) State {
 }
 
 func meanOf(handoffs []api.PastHandoff) time.Duration {
-	if len(handoffs) == 0 {
-		return 0
-	}
-	var sum time.Duration
+	var sum, arrived time.Duration
 	for _, h := range handoffs {
-		sum += h.EndTime.Sub(h.StartTime.Time)
+		if h.Outcome == "" && !h.Stayed {
+			sum, arrived = sum+h.EndTime.Sub(h.StartTime.Time), arrived+1
+		}
 	}
-	return sum / time.Duration(len(handoffs))
+	return sum / max(1, arrived)
 }

@@ -71,7 +71,7 @@ func (t *Tracker) Observe(now time.Time, m *api.Migration, outcome migration.Out
 	}
 	t.measure(now, m, outcome)
 	if done := outcome.Finished; done != nil {
-		events = append(events, t.ordinalDone(now, done))
+		events = append(events, t.ordinalDone(now, m, done))
 	}
 	t.follow(now, m, outcome.Decision)
 	events = append(events, t.sealed(now, m)...)
@@ -161,13 +161,13 @@ func modeText(mode api.Mode) string {
 }
 
 // ordinalDone is the event of a finished handoff.
-func (t *Tracker) ordinalDone(now time.Time, done *api.Handoff) Event {
-	began := done.StartTime.Time
+func (t *Tracker) ordinalDone(now time.Time, m *api.Migration, done *api.Handoff) Event {
+	began, past := done.StartTime.Time, noted(m, done)
 	if t.ordinal != nil && *t.ordinal == done.Ordinal {
 		began = t.since
 	}
 	took := max(0, now.Sub(began))
-	if t.fresh {
+	if t.fresh && !past.Stayed {
 		t.handoffs = append(t.handoffs, took)
 		var sum time.Duration
 		for _, each := range t.handoffs {
@@ -175,14 +175,47 @@ func (t *Tracker) ordinalDone(now time.Time, done *api.Handoff) Event {
 		}
 		t.mean = sum / time.Duration(len(t.handoffs))
 	}
-	text := fmt.Sprintf("ordinal %d is available at the destination after %s (%d/%d)", done.Ordinal, terminal.Duration(took), t.Moved, t.Total)
-	if t.back {
-		text = fmt.Sprintf("ordinal %d is available at the source again after %s (%d left)", done.Ordinal, terminal.Duration(took), t.Moved)
+	var down *float64
+	text := terminal.Duration(took)
+	if !past.StopTime.IsZero() {
+		length := max(0, past.EndTime.Sub(past.StopTime.Time))
+		down = new(rounded(length))
+		switch {
+		case past.StopTime.Before(&past.StartTime): // in a handoff that was turned back
+			text += fmt.Sprintf(", down for %s in all", terminal.Duration(length))
+		default:
+			text += fmt.Sprintf(", %s of it down", terminal.Duration(length))
+		}
+	}
+	switch {
+	case past.Stayed:
+		text = fmt.Sprintf("ordinal %d is available where it was: it had not been stopped (%s)", done.Ordinal, t.left())
+	case t.back:
+		text = fmt.Sprintf("ordinal %d is available at the source again after %s (%s)", done.Ordinal, text, t.left())
+	default:
+		text = fmt.Sprintf("ordinal %d is available at the destination after %s (%s)", done.Ordinal, text, t.left())
 	}
 	e := t.Event(now, OrdinalDone, text).of(&done.Ordinal, "")
-	seconds := rounded(took)
-	e.Seconds = &seconds
+	e.Seconds, e.DownSeconds, e.Stayed = new(rounded(took)), down, past.Stayed
 	return e
+}
+
+// left is how far the move is: on the way back how many ordinals are left.
+func (t *Tracker) left() string {
+	if t.back {
+		return fmt.Sprintf("%d left", t.Moved)
+	}
+	return fmt.Sprintf("%d/%d", t.Moved, t.Total)
+}
+
+// noted is what the history says of a handoff that has just come to its end; the zero value: nothing.
+func noted(m *api.Migration, done *api.Handoff) api.PastHandoff {
+	if h := m.Status.History; h != nil && len(h.Handoffs) > 0 {
+		if last := h.Handoffs[len(h.Handoffs)-1]; last.Ordinal == done.Ordinal && last.Outcome == "" {
+			return last
+		}
+	}
+	return api.PastHandoff{}
 }
 
 // holdEvents are the events of a wait or a stall, when it is a new one.

@@ -322,3 +322,50 @@ func TestArrived(t *testing.T) {
 		})
 	}
 }
+
+// TestDown: of an ordinal that has arrived it is said how long it was down, as far as that is recorded, and of one that was not
+// stopped that it was not.
+func TestDown(t *testing.T) {
+	at := func(seconds float64) metav1.MicroTime {
+		return metav1.NewMicroTime(commandtest.Noon.Add(time.Duration(seconds * float64(time.Second))))
+	}
+	for name, tc := range map[string]struct {
+		past      api.PastHandoff
+		direction api.Direction
+		want      string
+		down      *float64
+	}{
+		"not recorded":   {api.PastHandoff{Ordinal: 0}, api.Forward, "ordinal 1 is available at the destination after 13.0s (1/2)", nil},
+		"there":          {api.PastHandoff{Ordinal: 1, StartTime: at(0), StopTime: at(6.3), EndTime: at(13)}, api.Forward, "ordinal 1 is available at the destination after 13.0s, 6.7s of it down (1/2)", new(6.7)},
+		"back":           {api.PastHandoff{Ordinal: 1, StartTime: at(0), StopTime: at(-30), EndTime: at(13)}, api.Back, "ordinal 1 is available at the source again after 13.0s, down for 43.0s in all (0 left)", new(43.0)},
+		"not stopped":    {api.PastHandoff{Ordinal: 1, StartTime: at(0), EndTime: at(13), Stayed: true}, api.Back, "ordinal 1 is available where it was: it had not been stopped (0 left)", nil},
+		"of a turn only": {api.PastHandoff{Ordinal: 1, StopTime: at(6), EndTime: at(8), Outcome: api.HandoffTurnedBack}, api.Back, "ordinal 1 is available at the source again after 13.0s (0 left)", nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newStory()
+			s.m.Status.Fence = &api.Fence{Epoch: 2, Direction: tc.direction}
+			s.m.Status.Handoff = &api.Handoff{Ordinal: 1, StartTime: at(0), Attempts: 1}
+			s.m.Status.History = &api.History{Handoffs: []api.PastHandoff{tc.past}}
+			s.own(1, 1)
+			if tc.direction == api.Back {
+				s.own(2, 0)
+			}
+			s.add(13*time.Second, func(m *api.Migration) { m.Status.Handoff = nil }, migration.Outcome{
+				Saved: true, Finished: &api.Handoff{Ordinal: 1, StartTime: at(0)}, Decision: plan.Decision{Record: &plan.Record{}},
+			})
+			events, _ := s.events()
+			var got Event
+			for _, e := range events {
+				if e.Kind == OrdinalDone {
+					got = e
+				}
+			}
+			if got.Message != tc.want || got.Stayed != tc.past.Stayed {
+				t.Errorf("got %+v, want %q", got, tc.want)
+			}
+			if diff := cmp.Diff(tc.down, got.DownSeconds); diff != "" {
+				t.Errorf("down, -want +got:\n%s", diff)
+			}
+		})
+	}
+}

@@ -27,7 +27,7 @@ func PaceOf(m *api.Migration) *Pace {
 	var took []time.Duration
 	var sum time.Duration
 	for _, h := range m.Status.History.Handoffs {
-		if h.Direction == direction {
+		if h.Direction == direction && h.Outcome == "" && !h.Stayed {
 			each := max(0, h.EndTime.Sub(h.StartTime.Time))
 			took = append(took, each)
 			sum += each

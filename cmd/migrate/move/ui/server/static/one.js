@@ -117,10 +117,11 @@ function handoffsPanel({ report, replicas }) {
   if (!past.length) return null;
   const took = (h) => (new Date(h.end) - new Date(h.start)) / 1000, longest = Math.max(...past.map(took), 1);
   const meter = (h) => { const bar = el('span'); bar.style.width = `${Math.max(1, 100 * took(h) / longest)}%`; return el('div', { class: 'meter', 'aria-hidden': 'true' }, bar); };
-  const line = (h) => [h.ordinal, h.direction === 'Back' ? 'back' : 'there', whole(h.end), [span(took(h)), meter(h)], h.fewestAvailable == null ? 'not known' : `${h.fewestAvailable} of ${replicas}`, h.attempts || 'not known'];
+  const down = (h) => (h.stayed ? 'not stopped' : h.downSeconds == null ? 'not known' : span(h.downSeconds) + (h.outcome === 'TurnedBack' ? ' until then' : ''));
+  const line = (h) => [h.ordinal, h.direction === 'Back' ? 'back' : 'there', (h.outcome === 'TurnedBack' ? 'turned back ' : '') + whole(h.end), [span(took(h)), meter(h)], down(h), h.fewestAvailable == null ? 'not known' : `${h.fewestAvailable} of ${replicas}`, h.attempts || 'not known'];
   return el('section', { class: 'panel', 'aria-labelledby': 'handoffs-title' }, el('h2', { id: 'handoffs-title' }, 'Measured handoffs'),
     report.droppedHandoffs > 0 && el('p', { class: 'faint' }, `The first ${report.droppedHandoffs} are not listed any more.`),
-    table('Measured handoffs', ['Ordinal', 'Way', 'Available again', 'Took', 'Fewest available', 'Attempts'], past.toReversed().map(line)));
+    table('Measured handoffs', ['Ordinal', 'Way', 'Available again', 'Took', 'Down', 'Fewest available', 'Attempts'], past.toReversed().map(line)));
 }
 
 function stopsPanel(report) {

@@ -1,0 +1,110 @@
+package report
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/sliceshift/sliceshift/migration/plan"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+// measure says of each handoff how long its ordinal was down in it, as far as it is known when that was stopped.
+func (r *Report) measure() {
+	for i := range r.Handoffs {
+		h := &r.Handoffs[i]
+		if h.DownSeconds = nil; h.Stopped != nil {
+			seconds := max(0, r.until(*h).Sub(*h.Stopped)).Round(time.Millisecond).Seconds()
+			h.DownSeconds = &seconds
+		}
+	}
+}
+
+// until is when a handoff ended, or up to when the report tells of it.
+func (r *Report) until(h Handoff) time.Time {
+	if h.End != nil {
+		return *h.End
+	}
+	return r.end()
+}
+
+// logStops takes when ordinals were stopped from the log, where the status does not tell: the last time since they were
+// available before.
+func (r *Report) logStops() {
+	since := map[int32]time.Time{}
+	for i := range r.Handoffs {
+		h := &r.Handoffs[i]
+		var last *time.Time
+		for _, e := range r.Entries {
+			if h.Stopped == nil && !h.Stayed && e.Verb == plan.ScaleDown && e.Ordinal != nil && *e.Ordinal == h.Ordinal &&
+				e.Time.After(since[h.Ordinal]) && !e.Time.After(r.until(*h)) {
+				last = &e.Time
+			}
+		}
+		if last != nil {
+			h.Stopped = last
+		}
+		if h.Outcome == "" && h.End != nil {
+			since[h.Ordinal] = *h.End
+		}
+	}
+}
+
+// away is the time in which the ordinal of a handoff is drawn down: what was so in the one before, which was turned back, is drawn
+// there. False: in none.
+func (r *Report) away(nth int) (from, to time.Time, down bool) {
+	h := r.Handoffs[nth]
+	from, to = h.Start, r.until(h)
+	switch {
+	case h.Stayed, h.Stopped == nil && h.End == nil && !mayBeDown(h.Step):
+		return from, to, false
+	case h.Stopped != nil:
+		from = *h.Stopped
+	}
+	if before, found := r.before(nth); found && before.Outcome == api.HandoffTurnedBack && before.End.After(from) {
+		from = *before.End
+	}
+	return from, to, true
+}
+
+// mayBeDown says whether an ordinal whose stop is not recorded may be down at a step.
+func mayBeDown(step api.Step) bool {
+	switch step {
+	case api.StepAwaitRelease, api.StepCarryVolumes, api.StepScaleUp, api.StepAwaitReadiness:
+		return true
+	default:
+		return false
+	}
+}
+
+// before is the handoff of the same ordinal that has ended before one.
+func (r *Report) before(nth int) (Handoff, bool) {
+	for i := nth - 1; i >= 0; i-- {
+		if h := r.Handoffs[i]; h.Ordinal == r.Handoffs[nth].Ordinal && h.End != nil {
+			return h, true
+		}
+	}
+	return Handoff{}, false
+}
+
+// down says how long the ordinal of a handoff was down.
+func (h Handoff) down() string {
+	switch {
+	case h.Stayed:
+		return "not stopped"
+	case h.Stopped == nil && h.End == nil && !mayBeDown(h.Step):
+		return "not stopped yet"
+	case h.DownSeconds == nil:
+		return "not known"
+	}
+	text := length(time.Duration(*h.DownSeconds * float64(time.Second)))
+	switch {
+	case h.Outcome == api.HandoffTurnedBack:
+		return text + " until then"
+	case h.End == nil:
+		return text + " so far"
+	case h.Stopped.Before(h.Start):
+		return fmt.Sprintf("%s, since %s", text, moment(*h.Stopped))
+	default:
+		return text
+	}
+}

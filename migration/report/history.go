@@ -1,0 +1,96 @@
+package report
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+// take takes what has come to its end. A Migration that was taken back and begins anew lists what it did before, too: that is left
+// out.
+func (r *Report) take(h api.History) {
+	before := func(end time.Time) bool { return r.Started != nil && end.Before(*r.Started) }
+	for _, d := range h.Drivers {
+		if before(d.StartTime.Time) {
+			continue
+		}
+		r.Drivers = append(r.Drivers, Driver{d.Epoch, d.Holder, d.Direction, d.StartTime.UTC()})
+	}
+	for _, past := range h.Handoffs {
+		if end := past.EndTime.UTC(); !before(end) {
+			r.Handoffs = append(r.Handoffs, Handoff{
+				Ordinal: past.Ordinal, Direction: past.Direction, Start: past.StartTime.UTC(), Stopped: known(past.StopTime), End: &end,
+				Outcome: past.Outcome, Stayed: past.Stayed,
+				Attempts: past.Attempts, FewestAvailable: r.atMost(past), By: r.holder(past.Epoch),
+			})
+		}
+	}
+	for _, past := range h.Stops {
+		if end := past.EndTime.UTC(); !before(end) {
+			r.Stops = append(r.Stops, Stop{past.Reason, past.Message, past.Ordinal, past.StartTime.UTC(), &end})
+		}
+	}
+	for _, past := range h.Seals {
+		if before(past.EndTime.Time) {
+			continue
+		}
+		r.Seals = append(r.Seals, Seal{
+			Ordinal: past.Ordinal, Direction: past.Direction, Time: past.EndTime.UTC(),
+			Sealed: Sealed{ClaimTemplate: past.ClaimTemplate, Root: past.Root, Verify: past.Verify, Bytes: past.Bytes, Files: past.Files, Trusted: past.Trusted},
+		})
+	}
+	r.DroppedHandoffs, r.DroppedSeals, r.DroppedStops = h.Dropped, h.DroppedSeals, h.DroppedStops
+}
+
+// atMost is the fewest that was seen in a handoff that has come to its end, which is never all of them: its own ordinal
+// was down in it. One that took less than a second may have been seen before and after that only.
+func (r *Report) atMost(past api.PastHandoff) *int32 {
+	seen, down := past.FewestAvailable, !past.Stayed && (past.Outcome == "" || !past.StopTime.IsZero())
+	if most := r.Replicas - 1; down && seen != nil && *seen > most && most >= 0 {
+		return &most
+	}
+	return seen
+}
+
+func known(t metav1.MicroTime) *time.Time {
+	if t.IsZero() {
+		return nil
+	}
+	at := t.UTC()
+	return &at
+}
+
+// present takes what goes on now.
+func (r *Report) present(status api.MigrationStatus) {
+	if r.Outcome != "" {
+		return
+	}
+	if h := status.Handoff; h != nil {
+		on := Handoff{Ordinal: h.Ordinal, Direction: api.Forward, Start: h.StartTime.UTC(), Step: h.Step, Attempts: h.Attempts, FewestAvailable: h.FewestAvailable}
+		if fence := status.Fence; fence != nil {
+			on.Direction, on.By = fence.Direction, fence.Holder
+		}
+		switch {
+		case status.History != nil && status.History.Stopped != nil && status.History.Stopped.Ordinal == h.Ordinal:
+			on.Stopped = known(status.History.Stopped.StopTime)
+		case h.Step == api.StepAwaitRelease: // which follows the stop at once
+			on.Stopped = known(h.StepTime)
+		}
+		r.Handoffs = append(r.Handoffs, on)
+	}
+	c := meta.FindStatusCondition(status.Conditions, api.ConditionProgressing)
+	if c == nil || c.Status != metav1.ConditionFalse || status.Baseline == nil {
+		return
+	}
+	stop := Stop{Reason: c.Reason, Message: c.Message, Start: c.LastTransitionTime.UTC()}
+	if n := len(r.Stops); n > 0 && stop.Start.Before(*r.Stops[n-1].End) {
+		stop.Start = *r.Stops[n-1].End
+	}
+	if h := status.Handoff; h != nil {
+		stop.Ordinal = &h.Ordinal
+	}
+	r.Stops = append(r.Stops, stop)
+}
