@@ -20,7 +20,7 @@ func (v *move) listed(at harness.Cluster, namespace string) []kept.Volume {
 	v.T.Helper()
 	connection, err := clusters.Connect("kept", at.RESTConfig())
 	v.Must(err)
-	all, err := kept.All(v.Ctx, connection.Live())
+	all, err := kept.All(v.Ctx, connection.Live(), "kubectl --context kept")
 	v.Must(err)
 	return slices.DeleteFunc(all, func(volume kept.Volume) bool { return !strings.HasPrefix(volume.Claim, namespace+"/") })
 }
@@ -75,7 +75,7 @@ func (v *move) removeKept(disks []string) {
 	var listed []string
 	for _, volume := range all {
 		listed = append(listed, volume.Disk)
-		if volume.Remove != "kubectl delete pv "+volume.Name {
+		if volume.Remove != "kubectl --context kept delete pv "+volume.Name {
 			v.T.Fatalf("%q is not what is tried here", volume.Remove)
 		}
 		v.Must(volumes.Delete(v.Ctx, volume.Name, metav1.DeleteOptions{}))

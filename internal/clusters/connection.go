@@ -65,8 +65,10 @@ func addKinds(scheme *runtime.Scheme) error {
 // shared with all others who have it from the same Pool. It is safe for concurrent use.
 type Connection struct {
 	name string
-	core *core
-	live client.Client
+	// flags lead kubectl there; empty: they are not known.
+	flags string
+	core  *core
+	live  client.Client
 	// pods lists pods as package slim leaves them.
 	pods  client.Client
 	guard *guard
@@ -109,6 +111,15 @@ func (r refusing) RoundTrip(*http.Request) (*http.Response, error) {
 
 // Name of the cluster, for people.
 func (c *Connection) Name() string { return c.name }
+
+// ReachedBy notes the flags that lead kubectl to the cluster, as they are typed. A manager knows none.
+func (c *Connection) ReachedBy(flags string) *Connection {
+	c.flags = flags
+	return c
+}
+
+// Flags lead kubectl to the cluster, as they are typed: --context east. Empty where no context is known, as in a manager.
+func (c *Connection) Flags() string { return c.flags }
 
 // ID tells one cluster from another, whatever address and name it is reached by: it
 // is the UID of the namespace kube-system, which no cluster is without. It is read

@@ -42,6 +42,8 @@ const (
 type Side struct {
 	// Cluster and Namespace name the side in messages.
 	Cluster, Namespace string
+	// Flags lead kubectl to the cluster: --context east. Empty where no context is known, as in a manager.
+	Flags string
 	// ClusterID tells the cluster from every other one.
 	ClusterID types.UID
 	Reach     Presence

@@ -26,7 +26,9 @@ type Endpoint struct {
 	name string
 	// address is for people: without a password.
 	address string
-	config  *rest.Config
+	// flags lead kubectl there; empty: no context does.
+	flags  string
+	config *rest.Config
 }
 
 // Source is where the flags --kubeconfig and --context lead to.
@@ -75,6 +77,7 @@ func locate(config *genericclioptions.ConfigFlags, flags string) (Endpoint, erro
 		// The cause quotes the address, and that may hold a password.
 		return Endpoint{}, fmt.Errorf("the kubeconfig's address of the API server of context %q is not a URL; set %s", name, flags)
 	}
+	reached := flagsOf(config, name)
 	if name == "" {
 		name = address.Redacted()
 	}
@@ -85,7 +88,21 @@ func locate(config *genericclioptions.ConfigFlags, flags string) (Endpoint, erro
 	if out.Timeout == 0 {
 		out.Timeout = requestTimeout
 	}
-	return Endpoint{name, address.Redacted(), out}, nil
+	return Endpoint{name, address.Redacted(), reached, out}, nil
+}
+
+// flagsOf are the flags that lead kubectl where this configuration does, whatever its current context is then.
+func flagsOf(config *genericclioptions.ConfigFlags, kubecontext string) string {
+	if kubecontext == "" {
+		return ""
+	}
+	var words []string
+	for _, flag := range []struct{ name, value string }{{"--kubeconfig", *config.KubeConfig}, {"--context", kubecontext}, {"--server", *config.APIServer}} {
+		if flag.value != "" {
+			words = append(words, flag.name, Quote(flag.value))
+		}
+	}
+	return strings.Join(words, " ")
 }
 
 func contextsOf(config clientcmdapi.Config) string {
@@ -144,7 +161,11 @@ func (p Endpoint) Connect(wrap func(*rest.Config)) (*clusters.Connection, error)
 	if wrap != nil {
 		wrap(config)
 	}
-	return clusters.Connect(p.name, config)
+	connection, err := clusters.Connect(p.name, config)
+	if err != nil {
+		return nil, err
+	}
+	return connection.ReachedBy(p.flags), nil
 }
 
 // Distinguish gives two clusters different names in messages: contexts of two files are

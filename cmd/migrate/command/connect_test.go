@@ -42,11 +42,31 @@ func TestEndpoints(t *testing.T) {
 				t.Errorf("from %q to %q, want %q and %q", from.name, to.name, tc.wantFrom, tc.wantTo)
 			}
 			for _, p := range []Endpoint{from, to} {
+				// Whatever the current context is when it is typed.
+				if !strings.HasSuffix(p.flags, " --context "+p.name) || !strings.HasPrefix(p.flags, "--kubeconfig ") {
+					t.Errorf("%s: kubectl gets there by %q", p.name, p.flags)
+				}
 				if p.config.QPS != -1 || p.config.Timeout != 15*time.Second || !strings.HasPrefix(p.config.Host, "https://"+p.name) {
 					t.Errorf("%s: QPS %v, timeout %v, host %s", p.name, p.config.QPS, p.config.Timeout, p.config.Host)
 				}
 			}
 		})
+	}
+}
+
+// TestFlagsOf: what leads kubectl to a cluster names the context, fit for a shell; without one nothing is known.
+func TestFlagsOf(t *testing.T) {
+	for want, tc := range map[string]struct{ file, kubecontext, server string }{
+		"--context east":                                  {"", "east", ""},
+		"--kubeconfig '/a b' --context east":              {"/a b", "east", ""},
+		"--context east --server https://127.0.0.1:16443": {"", "east", "https://127.0.0.1:16443"},
+		"": {"/a", "", ""},
+	} {
+		c := NewCommon(Environment{})
+		c.Config.KubeConfig, c.Config.APIServer = &tc.file, &tc.server
+		if got := flagsOf(c.Config, tc.kubecontext); got != want {
+			t.Errorf("%+v: %q, want %q", tc, got, want)
+		}
 	}
 }
 
@@ -77,9 +97,9 @@ func TestDistinguish(t *testing.T) {
 		from, to         Endpoint
 		wantFrom, wantTo string
 	}{
-		"different": {Endpoint{"a", "https://1", nil}, Endpoint{"b", "https://2", nil}, "a", "b"},
-		"one":       {Endpoint{"a", "https://1", nil}, Endpoint{"a", "https://1", nil}, "a", "a"},
-		"alike":     {Endpoint{"a", "https://1", nil}, Endpoint{"a", "https://2", nil}, "a (https://1)", "a (https://2)"},
+		"different": {Endpoint{"a", "https://1", "", nil}, Endpoint{"b", "https://2", "", nil}, "a", "b"},
+		"one":       {Endpoint{"a", "https://1", "", nil}, Endpoint{"a", "https://1", "", nil}, "a", "a"},
+		"alike":     {Endpoint{"a", "https://1", "", nil}, Endpoint{"a", "https://2", "", nil}, "a (https://1)", "a (https://2)"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			Distinguish(&tc.from, &tc.to)

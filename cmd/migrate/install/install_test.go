@@ -199,7 +199,7 @@ func newInstallation(t *testing.T, calls interceptor.Funcs, objects ...client.Ob
 	}
 	out := &bytes.Buffer{}
 	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithInterceptorFuncs(calls).Build()
-	return installation{&target{cluster: "east", client: c, out: out, clock: utilclock.RealClock{}, timeout: time.Minute}, out}
+	return installation{&target{cluster: "east", kubectl: "kubectl --context east", client: c, out: out, clock: utilclock.RealClock{}, timeout: time.Minute}, out}
 }
 
 // managerIn is the binding by which an installed manager is found.

@@ -32,7 +32,7 @@ func TestUninstallNamesWhatIsKept(t *testing.T) {
 		at   installation
 		want []string
 	}{
-		"one":         {newInstallation(t, interceptor.Funcs{}, volume), []string{"1 volume in cluster east", "pv of claim shop/data-web-0; the object goes by kubectl delete pv ", "listed again by migrate kept"}},
+		"one":         {newInstallation(t, interceptor.Funcs{}, volume), []string{"1 volume in cluster east", "pv of claim shop/data-web-0; the object goes by kubectl --context east delete pv pv, and disk ", "listed again by migrate kept"}},
 		"none":        {newInstallation(t, interceptor.Funcs{}), nil},
 		"not allowed": {newInstallation(t, refuses, volume), []string{"cluster east: which volumes ordinals have left behind is not known: "}},
 	} {

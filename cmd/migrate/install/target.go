@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sliceshift/sliceshift/cmd/migrate/command"
+	"github.com/sliceshift/sliceshift/migration/plan"
 )
 
 // installOwner is the field manager of what is installed. It is not that of
@@ -25,6 +26,8 @@ const installOwner = "sliceshift-install"
 // target is the cluster that is installed into, or cleared.
 type target struct {
 	cluster string
+	// kubectl begins a command for it.
+	kubectl string
 	client  client.Client
 	out     io.Writer
 	clock   clock.WithTicker
@@ -40,7 +43,7 @@ func connect(c *command.Common, timeout time.Duration) (*target, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &target{cluster: connection.Name(), client: connection.Live(), out: c.Out, clock: c.Clock, timeout: timeout}, nil
+	return &target{cluster: connection.Name(), kubectl: plan.Kubectl(connection.Name(), connection.Flags()), client: connection.Live(), out: c.Out, clock: c.Clock, timeout: timeout}, nil
 }
 
 // carryOut takes steps in the cluster of the flags, all of them within the timeout, and prints what was done.

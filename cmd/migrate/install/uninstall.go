@@ -111,7 +111,7 @@ func (o *uninstallOptions) check(ctx context.Context, target *target) error {
 
 // kept names what ordinals have left behind, while the Migrations can still be asked of which disks that is.
 func (o *uninstallOptions) kept(ctx context.Context, target *target) error {
-	all, err := kept.All(ctx, target.client)
+	all, err := kept.All(ctx, target.client, target.kubectl)
 	if err != nil {
 		fmt.Fprintf(target.out, "cluster %s: which volumes ordinals have left behind is not known: %v\n", target.cluster, err)
 		return nil

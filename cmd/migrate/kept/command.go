@@ -8,6 +8,7 @@ import (
 
 	"github.com/sliceshift/sliceshift/cmd/migrate/command"
 	"github.com/sliceshift/sliceshift/cmd/migrate/terminal"
+	"github.com/sliceshift/sliceshift/migration/plan"
 )
 
 // options are those of the command kept.
@@ -22,7 +23,7 @@ you remove them. It is asked once for each cluster: a rollback by a copy leaves 
 sides, the volume of before the move and the copy that the ordinal has left since.
 
 The command that is shown removes the object and leaves the disk, whose handle in the storage
-is DISK. Delete that there once no PersistentVolume of any cluster has it: an ordinal that was
+is DISK. It names the context: in the other cluster the volume of that name may be in use. Delete that there once no PersistentVolume of any cluster has it: an ordinal that was
 moved by Rebind runs on the disk that it has left here.`
 
 const examples = `  # What is left in both clusters
@@ -46,7 +47,7 @@ func (o *options) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	all, err := All(ctx, connection.Live())
+	all, err := All(ctx, connection.Live(), plan.Kubectl(connection.Name(), connection.Flags()))
 	if err != nil {
 		return command.Unreachable(connection.Name(), err)
 	}

@@ -36,8 +36,8 @@ type Volume struct {
 }
 
 // All are those in a cluster, by their claims. Of which migrations they are its Migrations and the records of runs say, as
-// far as they may be read.
-func All(ctx context.Context, c client.Reader) ([]Volume, error) {
+// far as they may be read. The commands begin with kubectl, which names the cluster: plan.Kubectl.
+func All(ctx context.Context, c client.Reader, kubectl string) ([]Volume, error) {
 	var list corev1.PersistentVolumeList
 	if err := c.List(ctx, &list); err != nil {
 		return nil, err
@@ -49,7 +49,7 @@ func All(ctx context.Context, c client.Reader) ([]Volume, error) {
 	all := []Volume{}
 	for i := range list.Items {
 		if kept, parked := volumes.KeptOf(&list.Items[i]); parked {
-			all = append(all, volumeOf(kept, known[kept.By]))
+			all = append(all, volumeOf(kept, known[kept.By], kubectl))
 		}
 	}
 	slices.SortFunc(all, func(a, b Volume) int { return cmp.Or(cmp.Compare(a.Claim, b.Claim), cmp.Compare(a.Name, b.Name)) })
@@ -57,8 +57,8 @@ func All(ctx context.Context, c client.Reader) ([]Volume, error) {
 }
 
 // Of are those of one migration.
-func Of(ctx context.Context, c client.Reader, m *api.Migration) ([]Volume, error) {
-	all, err := All(ctx, c)
+func Of(ctx context.Context, c client.Reader, kubectl string, m *api.Migration) ([]Volume, error) {
+	all, err := All(ctx, c, kubectl)
 	return slices.DeleteFunc(all, func(v Volume) bool { return v.by != m.UID }), err
 }
 
@@ -84,8 +84,9 @@ func migrations(ctx context.Context, c client.Reader) (map[types.UID]*api.Migrat
 	return known, nil
 }
 
-// volumeOf is a volume of a migration; nil: that is not known.
-func volumeOf(kept volumes.Kept, m *api.Migration) Volume {
+// volumeOf is a volume of a migration; nil: that is not known. In the other cluster a volume of the same name may be the
+// one that is in use: the command names its cluster.
+func volumeOf(kept volumes.Kept, m *api.Migration, kubectl string) Volume {
 	v := Volume{Name: kept.Volume, Claim: kept.Claim.Namespace + "/" + kept.Claim.Name, Migration: string(kept.By), Disk: kept.Handle, by: kept.By}
 	if m != nil {
 		v.Migration = m.Namespace + "/" + m.Name
@@ -93,9 +94,9 @@ func volumeOf(kept volumes.Kept, m *api.Migration) Volume {
 	switch {
 	case m != nil && records.Completed(m) == "":
 	case kept.Policy == corev1.PersistentVolumeReclaimRetain:
-		v.Remove = "kubectl delete pv " + v.Name
+		v.Remove = kubectl + " delete pv " + v.Name
 	default:
-		v.Remove = fmt.Sprintf(`kubectl patch pv %[1]s -p '{"spec":{"persistentVolumeReclaimPolicy":"Retain"}}' && kubectl delete pv %[1]s`, v.Name)
+		v.Remove = fmt.Sprintf(`%[1]s patch pv %[2]s -p '{"spec":{"persistentVolumeReclaimPolicy":"Retain"}}' && %[1]s delete pv %[2]s`, kubectl, v.Name)
 	}
 	return v
 }

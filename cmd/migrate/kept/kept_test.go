@@ -62,22 +62,22 @@ func TestAll(t *testing.T) {
 		}),
 		parked("in-use", "data-web-3", "uid", func(v *corev1.PersistentVolume) { v.Spec.ClaimRef.Name = "data-web-3" }),
 	)
-	got, err := All(t.Context(), c)
+	got, err := All(t.Context(), c, "kubectl --context east")
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := []Volume{
-		{Name: "nobody's", Claim: "shop/data-db-0", Migration: "gone", Disk: "d/h", Remove: "kubectl delete pv nobody's"},
-		{Name: "before", Claim: "shop/data-web-0", Migration: "shop/web", Disk: "d/h", Remove: "kubectl delete pv before"},
-		{Name: "copy", Claim: "shop/data-web-1", Migration: "gone", Disk: "d/h", Remove: "kubectl delete pv copy"},
+		{Name: "nobody's", Claim: "shop/data-db-0", Migration: "gone", Disk: "d/h", Remove: "kubectl --context east delete pv nobody's"},
+		{Name: "before", Claim: "shop/data-web-0", Migration: "shop/web", Disk: "d/h", Remove: "kubectl --context east delete pv before"},
+		{Name: "copy", Claim: "shop/data-web-1", Migration: "gone", Disk: "d/h", Remove: "kubectl --context east delete pv copy"},
 		{Name: "needed", Claim: "shop/data-web-2", Migration: "shop/moving", Disk: "d/h"},
-		{Name: "disk", Claim: "shop/logs-web-0", Migration: "shop/web", Disk: "d/h", Remove: "kubectl delete pv disk"},
-		{Name: "deletes", Claim: "shop/logs-web-1", Migration: "shop/web", Disk: "d/h", Remove: `kubectl patch pv deletes -p '{"spec":{"persistentVolumeReclaimPolicy":"Retain"}}' && kubectl delete pv deletes`},
+		{Name: "disk", Claim: "shop/logs-web-0", Migration: "shop/web", Disk: "d/h", Remove: "kubectl --context east delete pv disk"},
+		{Name: "deletes", Claim: "shop/logs-web-1", Migration: "shop/web", Disk: "d/h", Remove: `kubectl --context east patch pv deletes -p '{"spec":{"persistentVolumeReclaimPolicy":"Retain"}}' && kubectl --context east delete pv deletes`},
 	}
 	if diff := cmp.Diff(want, got, cmpopts.IgnoreUnexported(Volume{})); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	own, err := Of(t.Context(), c, completed("web", "uid"))
+	own, err := Of(t.Context(), c, "kubectl --context east", completed("web", "uid"))
 	if err != nil || len(own) != 3 {
 		t.Errorf("of one migration: %+v, %v", own, err)
 	}
@@ -122,7 +122,7 @@ func TestRecordsCount(t *testing.T) {
 		"it may not be read":  {refuses(&corev1.ConfigMapList{}), "record", false},
 		"nothing may be read": {refuses(nil), "", true},
 	} {
-		got, err := All(t.Context(), cluster(tc.hooks, kept.DeepCopy(), parked("pv", "data-web-0", "record")))
+		got, err := All(t.Context(), cluster(tc.hooks, kept.DeepCopy(), parked("pv", "data-web-0", "record")), "kubectl")
 		if (err != nil) != tc.fails || !tc.fails && (len(got) != 1 || got[0].Migration != tc.by) {
 			t.Errorf("%s: %+v, %v", name, got, err)
 		}

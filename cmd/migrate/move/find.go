@@ -13,6 +13,7 @@ import (
 	"github.com/sliceshift/sliceshift/cmd/migrate/command"
 	"github.com/sliceshift/sliceshift/internal/clusters"
 	"github.com/sliceshift/sliceshift/internal/records"
+	"github.com/sliceshift/sliceshift/migration/plan"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
@@ -102,6 +103,11 @@ func (o *named) find(ctx context.Context) (*storedMigration, error) {
 
 // title names the migration, for people.
 func (k *storedMigration) title() string { return "migration " + k.Namespace + "/" + k.Name }
+
+// kubectl begins a command for the cluster that keeps it.
+func (k *storedMigration) kubectl() string {
+	return plan.Kubectl(k.connection.Name(), k.connection.Flags())
+}
 
 // change writes some fields of its spec.
 func (k *storedMigration) change(ctx context.Context, change records.Change) error {

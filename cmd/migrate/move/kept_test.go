@@ -21,11 +21,11 @@ func TestKeptIsTold(t *testing.T) {
 		m    *api.Migration
 		want []string
 	}{
-		"status":             {[]string{"status"}, movetest.RolledBack(), []string{"Kept         1 volume in cluster east", "pv of claim shop/data-web-0; the object goes by kubectl delete pv ", "kept --context DESTINATION"}},
+		"status":             {[]string{"status"}, movetest.RolledBack(), []string{"Kept         1 volume in cluster east", "pv of claim shop/data-web-0; the object goes by kubectl --kubeconfig KUBECONFIG --context east delete pv ", "kept --context DESTINATION"}},
 		"status, under way":  {[]string{"status"}, movetest.InFlight(), nil},
-		"report":             {[]string{"report"}, movetest.RolledBack(), []string{"Volumes that were left behind", "shop/data-web-0", "kubectl delete pv "}},
-		"report, as JSON":    {[]string{"report", "-o", "json"}, movetest.RolledBack(), []string{`"volume": "pv"`, `"remove": "kubectl delete pv `}},
-		"the command itself": {[]string{"kept"}, movetest.RolledBack(), []string{"VOLUME", "shop/data-web-0", "kubectl delete pv "}},
+		"report":             {[]string{"report"}, movetest.RolledBack(), []string{"Volumes that were left behind", "shop/data-web-0", "kubectl --kubeconfig KUBECONFIG --context east delete pv "}},
+		"report, as JSON":    {[]string{"report", "-o", "json"}, movetest.RolledBack(), []string{`"volume": "pv"`, `"remove": "kubectl --kubeconfig KUBECONFIG --context east delete pv `}},
+		"the command itself": {[]string{"kept"}, movetest.RolledBack(), []string{"VOLUME", "shop/data-web-0", "kubectl --kubeconfig KUBECONFIG --context east delete pv "}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			east := serveRecord(t, tc.m)
@@ -45,12 +45,13 @@ func TestKeptIsTold(t *testing.T) {
 			if tc.args[0] != "kept" {
 				args = append([]string{tc.args[0], "web"}, tc.args[1:]...)
 			}
-			c := newConsole(append(args, "--kubeconfig", east.Kubeconfig(t))...)
+			kubeconfig := east.Kubeconfig(t)
+			c := newConsole(append(args, "--kubeconfig", kubeconfig)...)
 			if code := c.Run(t); code != 0 {
 				t.Fatalf("exit code %d: %s", code, c.Stderr)
 			}
 			for _, part := range tc.want {
-				if !strings.Contains(c.Stdout.String(), part) {
+				if !strings.Contains(c.Stdout.String(), strings.ReplaceAll(part, "KUBECONFIG", kubeconfig)) {
 					t.Errorf("no %q in:\n%s", part, c.Stdout)
 				}
 			}

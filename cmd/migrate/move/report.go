@@ -66,7 +66,7 @@ func (o *reportOptions) Run(ctx context.Context) error {
 	}
 	at := report.Place{Cluster: k.connection.Name(), Record: k.where, Destination: status.DestinationOf(k.Migration)}
 	r := report.Of(k.Migration, at, o.Clock.Now()).WithLog(entries)
-	left, err := kept.Of(ctx, k.connection.Live(), k.Migration)
+	left, err := kept.Of(ctx, k.connection.Live(), k.kubectl(), k.Migration)
 	if err != nil {
 		fmt.Fprintf(o.ErrOut, "cluster %s: which volumes ordinals have left behind is not known: %v; the report leaves them out\n", k.connection.Name(), err)
 	}

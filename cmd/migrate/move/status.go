@@ -89,7 +89,7 @@ func (k *storedMigration) kept(ctx context.Context, program string) []string {
 		return nil
 	}
 	cluster := k.connection.Name()
-	all, err := kept.Of(ctx, k.connection.Live(), k.Migration)
+	all, err := kept.Of(ctx, k.connection.Live(), k.kubectl(), k.Migration)
 	if err != nil {
 		return []string{fmt.Sprintf("Kept         not known, cluster %s: %v; with the right to list persistentvolumes: %s kept\n", cluster, err, program)}
 	}

@@ -1,0 +1,17 @@
+package plan
+
+// Kubectl begins a command for one cluster. Where flags lead kubectl there it has these: an object of the same name may be in
+// use in the other cluster, and whose the current context is nobody knows who reads it later. Where no context is known, as in
+// a manager, the cluster is named in words before it.
+func Kubectl(cluster, flags string) string {
+	switch {
+	case flags != "":
+		return "kubectl " + flags
+	case cluster != "":
+		return "in cluster " + cluster + ": kubectl"
+	}
+	return "kubectl"
+}
+
+// Kubectl begins a command for the cluster of the side.
+func (s Side) Kubectl() string { return Kubectl(s.Cluster, s.Flags) }
