@@ -30,7 +30,9 @@ func renderHistory(m *api.Migration, before api.MigrationStatus, now time.Time, 
 	noteDriver(&h, before.Fence, m.Status.Fence, now)
 	switch {
 	case finished != nil:
-		noteHandoff(&h, m.Status.Fence, before.Handoff, *finished, down, now)
+		past := pastOf(*finished, m.Status.Fence, down)
+		past.EndTime = metav1.NewMicroTime(now)
+		noteHandoff(&h, before.Handoff, past)
 		noteSeals(&h, *finished, now)
 	case turnsRound(before, m.Status):
 		noteTurned(&h, before, m.Status.Handoff.StartTime, down)
@@ -159,10 +161,8 @@ func noteDriver(h *api.History, before, fence *api.Fence, now time.Time) {
 }
 
 // noteHandoff notes one that has come to its end. What was seen last of it is in the status before.
-func noteHandoff(h *api.History, fence *api.Fence, seen *api.Handoff, finished api.Handoff, down downtime, now time.Time) {
-	past := pastOf(finished, fence, down)
-	past.EndTime = metav1.NewMicroTime(now)
-	if seen != nil && seen.Ordinal == finished.Ordinal {
+func noteHandoff(h *api.History, seen *api.Handoff, past api.PastHandoff) {
+	if seen != nil && seen.Ordinal == past.Ordinal {
 		past.FewestAvailable = seen.FewestAvailable
 	}
 	past.Stayed = past.StopTime.IsZero() && neverLeft(*h, past)
