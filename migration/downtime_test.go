@@ -82,20 +82,34 @@ func TestDowntime(t *testing.T) {
 		"while nothing could be seen":    {[]func(*historian){look(1*second, source), unseen, look(3*second, down), look(1*second, there)}, []row{{api.Forward, 0, 0, 6, "", false}}},
 		"taken over":                     {[]func(*historian){look(1*second, source), stop(second), look(1*second, down), takenOver(api.StepCarryVolumes), look(1*second, there)}, []row{{api.Forward, 0, 2, 4, "", false}}},
 		"taken over before it was noted": {[]func(*historian){look(1*second, source), stop(second), takenOver(api.StepSecureVolumes), look(1*second, down), look(1*second, there)}, []row{{api.Forward, 0, 0, 4, "", false}}},
-		"turned round while it was down": {[]func(*historian){look(1*second, source), stop(second), look(1*second, down), turn(4 * second), look(1*second, down), look(9*second, source)},
-			[]row{{api.Forward, 0, 2, 7, back, false}, {api.Back, 7, 2, 17, "", false}}},
-		"turned round by another process": {[]func(*historian){look(1*second, source), stop(second), look(1*second, down), takenOver(api.StepAwaitRelease), turn(4 * second), look(10*second, source)},
-			[]row{{api.Forward, 0, 2, 7, back, false}, {api.Back, 7, 2, 17, "", false}}},
-		"turned round before it was stopped": {[]func(*historian){look(1*second, source), turn(2 * second), look(1*second, source)},
-			[]row{{api.Forward, 0, 0, 3, back, true}, {api.Back, 3, 0, 4, "", true}}},
-		"turned round twice, and stopped": {[]func(*historian){look(1*second, source), turn(2 * second), turn(1 * second), look(1*second, source), stop(second), look(1*second, there)},
-			[]row{{api.Forward, 0, 0, 3, back, true}, {api.Back, 3, 0, 4, back, true}, {api.Forward, 4, 6, 7, "", false}}},
-		"turned round twice, and not seen to be stopped": {[]func(*historian){look(1*second, source), turn(2 * second), turn(1 * second), unseen, look(1*second, there)},
-			[]row{{api.Forward, 0, 0, 3, back, true}, {api.Back, 3, 0, 4, back, true}, {api.Forward, 4, 0, 6, "", false}}},
-		"turned round while it came up": {[]func(*historian){look(1*second, source), stop(second), look(1*second, starting), turn(1 * second), look(1*second, starting), stop(second), look(4*second, source)},
-			[]row{{api.Forward, 0, 2, 4, back, false}, {api.Back, 4, 2, 10, "", false}}},
-		"turned round once it was up": {[]func(*historian){look(1*second, source), stop(second), look(1*second, starting), turn(1 * second), look(1*second, there), stop(second), look(4*second, source)},
-			[]row{{api.Forward, 0, 2, 4, back, false}, {api.Back, 4, 6, 10, "", false}}},
+		"turned round while it was down": {
+			[]func(*historian){look(1*second, source), stop(second), look(1*second, down), turn(4 * second), look(1*second, down), look(9*second, source)},
+			[]row{{api.Forward, 0, 2, 7, back, false}, {api.Back, 7, 2, 17, "", false}},
+		},
+		"turned round by another process": {
+			[]func(*historian){look(1*second, source), stop(second), look(1*second, down), takenOver(api.StepAwaitRelease), turn(4 * second), look(10*second, source)},
+			[]row{{api.Forward, 0, 2, 7, back, false}, {api.Back, 7, 2, 17, "", false}},
+		},
+		"turned round before it was stopped": {
+			[]func(*historian){look(1*second, source), turn(2 * second), look(1*second, source)},
+			[]row{{api.Forward, 0, 0, 3, back, true}, {api.Back, 3, 0, 4, "", true}},
+		},
+		"turned round twice, and stopped": {
+			[]func(*historian){look(1*second, source), turn(2 * second), turn(1 * second), look(1*second, source), stop(second), look(1*second, there)},
+			[]row{{api.Forward, 0, 0, 3, back, true}, {api.Back, 3, 0, 4, back, true}, {api.Forward, 4, 6, 7, "", false}},
+		},
+		"turned round twice, and not seen to be stopped": {
+			[]func(*historian){look(1*second, source), turn(2 * second), turn(1 * second), unseen, look(1*second, there)},
+			[]row{{api.Forward, 0, 0, 3, back, true}, {api.Back, 3, 0, 4, back, true}, {api.Forward, 4, 0, 6, "", false}},
+		},
+		"turned round while it came up": {
+			[]func(*historian){look(1*second, source), stop(second), look(1*second, starting), turn(1 * second), look(1*second, starting), stop(second), look(4*second, source)},
+			[]row{{api.Forward, 0, 2, 4, back, false}, {api.Back, 4, 2, 10, "", false}},
+		},
+		"turned round once it was up": {
+			[]func(*historian){look(1*second, source), stop(second), look(1*second, starting), turn(1 * second), look(1*second, there), stop(second), look(4*second, source)},
+			[]row{{api.Forward, 0, 2, 4, back, false}, {api.Back, 4, 6, 10, "", false}},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := newHistorian()

@@ -89,13 +89,7 @@ func (c *steps) add(planned simulate.Step) {
 	case plan.ScaleUp:
 		c.started++
 	case plan.CarryVolume:
-		separate := methods.Of(e.Carriage.Method).Separate()
-		if !separate && volume != "" || e.Volume.Verb == volumes.TakeOver {
-			c.carried[volume] = cmp.Or(e.Carriage.Method, api.MethodRebind)
-		}
-		if separate && e.Volume.Verb == volumes.Park && e.Side == e.Carriage.Giver {
-			c.kept[volume] = true
-		}
+		c.carries(e, volume)
 	default:
 	}
 	step := Step{
@@ -113,6 +107,17 @@ func (c *steps) add(planned simulate.Step) {
 		step.Destination = same(before.Destination, planned.Destination)
 	}
 	c.list, c.ordinals = append(c.list, step), append(c.ordinals, e.Ordinal)
+}
+
+// carries counts the volume that a write carries over, or leaves behind.
+func (c *steps) carries(e plan.Effect, volume string) {
+	separate := methods.Of(e.Carriage.Method).Separate()
+	if !separate && volume != "" || e.Volume.Verb == volumes.TakeOver {
+		c.carried[volume] = cmp.Or(e.Carriage.Method, api.MethodRebind)
+	}
+	if separate && e.Volume.Verb == volumes.Park && e.Side == e.Carriage.Giver {
+		c.kept[volume] = true
+	}
 }
 
 // methods says how many volumes each method carries.
