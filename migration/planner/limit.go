@@ -101,7 +101,7 @@ func (p turnPlanner) remember(decision plan.Decision) plan.Decision {
 
 // due has Rollback written, as long as it was not. Who has turned round has seen it.
 func (p turnPlanner) due() *plan.Decision {
-	if !p.turned() || p.RollbackWritten || p.Record.Fence.Direction == api.Back {
+	if fence := p.Record.Fence; !p.turned() || p.RollbackWritten || fence == nil || fence.Direction == api.Back {
 		return nil
 	}
 	turn := p.Record.AutomaticRollback
