@@ -12,7 +12,6 @@ import (
 	"os/signal"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -88,35 +87,18 @@ func (o options) situation(ctx context.Context, p plan, targets []string) (situa
 	return s, err
 }
 
-// since is the commit that the change began at: where it left the main branch; on that branch itself
-// the newest one that is a day older than its head, because a change is many commits there; where
-// history does not go as far back, the one before the last. It is empty where none of them is here.
+// since is the commit that the change began at: where it left the main branch, or the one before
+// the last. It is empty where neither is here.
 func since(ctx context.Context) string {
 	head, _ := git(ctx, "rev-parse", "HEAD")
 	if base, err := git(ctx, "merge-base", "HEAD", "origin/main"); err == nil && base != head {
 		return base
-	}
-	if commit, err := dayBefore(ctx); err == nil && commit != "" {
-		return commit
 	}
 	before, err := git(ctx, "rev-parse", "--verify", "--quiet", "HEAD^")
 	if err != nil {
 		return ""
 	}
 	return before
-}
-
-// dayBefore is the newest commit that is a day older than the head; empty: there is none.
-func dayBefore(ctx context.Context) (string, error) {
-	made, err := git(ctx, "log", "-1", "--format=%ct")
-	if err != nil {
-		return "", err
-	}
-	seconds, err := strconv.ParseInt(made, 10, 64)
-	if err != nil {
-		return "", err
-	}
-	return git(ctx, "rev-list", "-1", fmt.Sprintf("--before=@%d", seconds-24*60*60), "HEAD")
 }
 
 func git(ctx context.Context, args ...string) (string, error) {
