@@ -128,11 +128,7 @@ func (e *Observer) Snapshot(ctx context.Context, m *api.Migration, sc scope.Read
 		carried := map[plan.SideName]map[string]*corev1.PersistentVolume{plan.SourceSide: destination.volumes, plan.DestinationSide: source.volumes}
 		both(source, destination, func(f *observed) error { return f.readDuplicates(ctx, carried[f.endpoint.Side]) })
 	}
-	if asksForSnapshots(m) {
-		both(source, destination, func(f *observed) error { return f.readSnapshotAPI(ctx) })
-	} else if asksForBases(m, source, destination) {
-		both(source, destination, func(f *observed) error { return f.readForBases(ctx) })
-	}
+	readSnapshotting(ctx, m, source, destination)
 	source.labels, destination.labels = destination.podLabels(), source.podLabels()
 	both(source, destination, func(f *observed) error { return f.readAround(ctx, sc) })
 	readExports(ctx, m, source, destination)
@@ -141,9 +137,9 @@ func (e *Observer) Snapshot(ctx context.Context, m *api.Migration, sc scope.Read
 	s := plan.Snapshot{
 		Now: e.Clock.Now(), Migration: client.ObjectKeyFromObject(m), UID: m.UID, Deleting: !m.DeletionTimestamp.IsZero(),
 		Spec: SpecOf(m, e.SameCluster()), Record: RecordOf(m), Focused: sc.Ordinal != nil, VolumesRead: sc.Volumes,
+		RollbackWritten: rollbackWritten(m), ModeWriter: modeWriter(m),
 	}
 	s.Spec.SameNamespace = s.Spec.SameCluster && e.Source.Namespace == e.Destination.Namespace
-	s.RollbackWritten, s.ModeWriter = rollbackWritten(m), modeWriter(m)
 	source.now, destination.now = s.Now, s.Now
 	if s.Spec.SameNamespace {
 		source.sibling, destination.sibling = destination.endpoint.Set, source.endpoint.Set

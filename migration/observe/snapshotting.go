@@ -101,6 +101,16 @@ func asksForSnapshots(m *api.Migration) bool {
 	})
 }
 
+// readSnapshotting reads what snapshots are taken with, as far as the migration asks for any: for method Snapshot, or to copy from.
+func readSnapshotting(ctx context.Context, m *api.Migration, source, destination *observed) {
+	switch {
+	case asksForSnapshots(m):
+		both(source, destination, func(f *observed) error { return f.readSnapshotAPI(ctx) })
+	case asksForBases(m, source, destination):
+		both(source, destination, func(f *observed) error { return f.readForBases(ctx) })
+	}
+}
+
 // readSnapshotAPI reads the VolumeSnapshotClasses of this side's cluster.
 func (f *observed) readSnapshotAPI(ctx context.Context) error {
 	list := &unstructured.UnstructuredList{}

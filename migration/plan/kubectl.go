@@ -1,8 +1,8 @@
 package plan
 
-// Kubectl begins a command for one cluster. Where flags lead kubectl there it has these: an object of the same name may be in
-// use in the other cluster, and whose the current context is nobody knows who reads it later. Where no context is known, as in
-// a manager, the cluster is named in words before it.
+// Kubectl begins a command for one cluster, because an object of the same name may be in use in the other one. It has the flags that
+// lead kubectl there: which context is the current one when the command is run, nobody knows. Where no context is known, as in a
+// manager, the cluster is named in words before it.
 func Kubectl(cluster, flags string) string {
 	switch {
 	case flags != "":
