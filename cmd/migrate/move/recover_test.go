@@ -194,6 +194,8 @@ func TestRecoverWhatWasCopied(t *testing.T) {
 	m.Status.Baseline.Volumes = m.Spec.Volumes
 	arrived := metav1.NewMicroTime(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
 	m.Status.History = &api.History{Handoffs: []api.PastHandoff{{Ordinal: 2, Direction: api.Forward, EndTime: arrived}}}
+	turned := metav1.NewMicroTime(arrived.Add(time.Hour)) // in it the ordinal has not arrived
+	m.Status.History.Handoffs = append(m.Status.History.Handoffs, api.PastHandoff{Ordinal: 2, Direction: api.Forward, EndTime: turned, Outcome: api.HandoffTurnedBack})
 	east := apitest.Serve(t, servedToMove(), append(objects, recorded(t, m))...)
 	c := newConsole("recover", "web", "-n", "shop", "--dry-run", "--kubeconfig", east.Kubeconfig(t))
 	c.Run(t)

@@ -82,7 +82,10 @@ func NewRecovery(m *api.Migration, s plan.Snapshot) Recovery {
 			disk := diskAt(v.Template, v.Source)
 			disk.Method = cmp.Or(v.Method, api.MethodRebind)
 			if v.Separate() && o.At != AtSource {
-				disk.Before, lost[v.Template] = leftBefore(m, ordinal), disk.Method
+				lost[v.Template] = disk.Method
+			}
+			if v.Separate() && o.At == AtDestination {
+				disk.Before = leftBefore(m, ordinal)
 			}
 			o.Disks = append(o.Disks, disk)
 		}
@@ -101,7 +104,7 @@ func leftBefore(m *api.Migration, ordinal int32) *metav1.MicroTime {
 		return nil
 	}
 	for _, past := range slices.Backward(m.Status.History.Handoffs) {
-		if past.Ordinal == ordinal && past.Direction == api.Forward {
+		if past.Ordinal == ordinal && past.Direction == api.Forward && past.Outcome != api.HandoffTurnedBack {
 			return &past.EndTime
 		}
 	}

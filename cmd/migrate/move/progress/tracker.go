@@ -175,17 +175,13 @@ func (t *Tracker) ordinalDone(now time.Time, m *api.Migration, done *api.Handoff
 		}
 		t.mean = sum / time.Duration(len(t.handoffs))
 	}
-	var down *float64
 	text := terminal.Duration(took)
-	if !past.StopTime.IsZero() {
-		length := max(0, past.EndTime.Sub(past.StopTime.Time))
-		down = new(rounded(length))
-		switch {
-		case past.StopTime.Before(&past.StartTime): // in a handoff that was turned back
-			text += fmt.Sprintf(", down for %s in all", terminal.Duration(length))
-		default:
-			text += fmt.Sprintf(", %s of it down", terminal.Duration(length))
-		}
+	down := downOf(past)
+	switch {
+	case down != nil && past.StopTime.Before(&past.StartTime): // in a handoff that was turned back
+		text += fmt.Sprintf(", down for %s in all", terminal.Duration(*down))
+	case down != nil:
+		text += fmt.Sprintf(", %s of it down", terminal.Duration(*down))
 	}
 	switch {
 	case past.Stayed:
@@ -196,8 +192,19 @@ func (t *Tracker) ordinalDone(now time.Time, m *api.Migration, done *api.Handoff
 		text = fmt.Sprintf("ordinal %d is available at the destination after %s (%s)", done.Ordinal, text, t.left())
 	}
 	e := t.Event(now, OrdinalDone, text).of(&done.Ordinal, "")
-	e.Seconds, e.DownSeconds, e.Stayed = new(rounded(took)), down, past.Stayed
+	e.Seconds, e.Stayed = new(rounded(took)), past.Stayed
+	if down != nil {
+		e.DownSeconds = new(rounded(*down))
+	}
 	return e
+}
+
+// downOf is how long the ordinal of a handoff was down; nil: it was not, or it is not known since when.
+func downOf(past api.PastHandoff) *time.Duration {
+	if past.StopTime.IsZero() {
+		return nil
+	}
+	return new(max(0, past.EndTime.Sub(past.StopTime.Time)))
 }
 
 // left is how far the move is: on the way back how many ordinals are left.
