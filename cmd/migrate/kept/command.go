@@ -23,8 +23,9 @@ you remove them. It is asked once for each cluster: a rollback by a copy leaves 
 sides, the volume of before the move and the copy that the ordinal has left since.
 
 The command that is shown removes the object and leaves the disk, whose handle in the storage
-is DISK. It names the context: in the other cluster the volume of that name may be in use. Delete that there once no PersistentVolume of any cluster has it: an ordinal that was
-moved by Rebind runs on the disk that it has left here.`
+is DISK. Delete that there once no PersistentVolume of any cluster has it: an ordinal that was
+moved by Rebind runs on the disk that it has left here. The command names its context: in the
+other cluster a volume of the same name may be in use.`
 
 const examples = `  # What is left in both clusters
   migrate kept --context east
