@@ -121,8 +121,8 @@ type Options struct {
 
 // NewEngine prepares the engine of one migration. It talks to no cluster yet.
 func NewEngine(m *api.Migration, options Options) *Engine {
-	source := endpoint.Endpoint{Side: plan.SourceSide, Cluster: options.Source.Name(), Namespace: m.Spec.Source.Namespace, Set: m.Spec.Source.Name, Live: options.Source.Live()}
-	destination := endpoint.Endpoint{Side: plan.DestinationSide, Cluster: options.Destination.Name(), Namespace: m.Spec.Destination.Namespace, Set: m.Spec.Destination.Name, Live: options.Destination.Live()}
+	source := endpoint.Endpoint{Side: plan.SourceSide, Cluster: options.Source.Name(), Flags: options.Source.Flags(), Namespace: m.Spec.Source.Namespace, Set: m.Spec.Source.Name, Live: options.Source.Live()}
+	destination := endpoint.Endpoint{Side: plan.DestinationSide, Cluster: options.Destination.Name(), Flags: options.Destination.Flags(), Namespace: m.Spec.Destination.Namespace, Set: m.Spec.Destination.Name, Live: options.Destination.Live()}
 	for _, p := range []*endpoint.Endpoint{&source, &destination} {
 		if p.Namespace == "" {
 			p.Namespace = m.Namespace

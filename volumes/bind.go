@@ -21,7 +21,7 @@ func bind(pair Pair) Verdict {
 	}
 	reserved := have.Names(want) && (have.UID == "" || have.UID == taker.Claim.UID && taker.Claim.Found)
 	if !reserved {
-		if problem := repointable(taker.Ref, taker.Volume); problem != nil {
+		if problem := repointable(taker); problem != nil {
 			return blocked(problem)
 		}
 	}

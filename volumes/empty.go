@@ -190,10 +190,10 @@ func unused(h Holding) bool { return h.Claim.Found && h.Claim.Ours && h.Claim.Vo
 func (Empty) Carried(t Taken) *Problem {
 	at, from := t.At, t.From
 	claim := fmt.Sprintf("claim %s/%s of an ordinal that was handed over ", at.Ref.Namespace, at.Ref.Name)
-	look := fmt.Sprintf("see what it holds, and keep it: kubectl describe pvc -n %s %s", at.Ref.Namespace, at.Ref.Name)
+	look := "see what it holds, and keep it: " + at.Describe()
 	switch {
 	case !at.Claim.Found:
-		return &Problem{ReasonAnotherDisk, claim + "does not exist any more: its pod would start without what its peers have filled", "create it again, with spec.volumeName: the PersistentVolume whose spec.claimRef names it (kubectl get pv)"}
+		return &Problem{ReasonAnotherDisk, claim + "does not exist any more: its pod would start without what its peers have filled", "create it again, with spec.volumeName: the PersistentVolume whose spec.claimRef names it (" + at.Command("get pv") + ")"}
 	case t.Made && !at.Claim.Ours:
 		return &Problem{ReasonAnotherDisk, claim + "was deleted and made again by somebody else: its pod runs, or would start, on another volume", look}
 	case t.Made && from.Volume.Found && at.Volume.Found && from.Volume.Handle == at.Volume.Handle:
@@ -239,7 +239,7 @@ func notEmpty(h Holding) *Problem {
 	return &Problem{
 		ReasonForeignClaim,
 		fmt.Sprintf("claim %s/%s exists, and this migration has not made it: the pod would start on what it holds, not empty", h.Ref.Namespace, h.Ref.Name),
-		fmt.Sprintf("see what it holds, then remove it: kubectl delete pvc -n %s %s", h.Ref.Namespace, h.Ref.Name),
+		"see what it holds, then remove it: " + h.Delete(),
 	}
 }
 

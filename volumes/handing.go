@@ -105,7 +105,7 @@ func (h Handing) Release() Verdict {
 	case !volume.Found:
 		return blocked(volumeGone(h.Giver))
 	case !have.Names(out) && !have.Names(h.Giver.Ref):
-		return blocked(strange(volume))
+		return blocked(strange(h.Giver))
 	case !h.secured(h.Giver):
 		return h.Write(Secure, volume, h.Giver.Ref, true)
 	case h.Outgoing.Claim.Ours && h.Outgoing.Claim.Terminating:
@@ -132,8 +132,9 @@ func volumeGone(h Holding) *Problem {
 }
 
 // strange is for a volume that names neither the ordinal's claim nor one of this attempt.
-func strange(volume Volume) *Problem {
-	return &Problem{ReasonForeignVolume, fmt.Sprintf("volume %s names claim %s/%s", volume.Name, volume.ClaimRef.Namespace, volume.ClaimRef.Name), "look what it is: kubectl describe pv " + volume.Name}
+func strange(h Holding) *Problem {
+	volume := h.Volume
+	return &Problem{ReasonForeignVolume, fmt.Sprintf("volume %s names claim %s/%s", volume.Name, volume.ClaimRef.Namespace, volume.ClaimRef.Name), "look what it is: " + h.DescribeVolume()}
 }
 
 // HandOver points the second volume at the ordinal's claim, with the seal. It is for a volume that nothing writes
@@ -146,7 +147,7 @@ func (h Handing) HandOver() Verdict {
 	case taker.Claim.Found && taker.Claim.Volume != in.Volume.Name:
 		return h.makeRoom()
 	case !in.Volume.ClaimRef.Names(in.Ref) && !in.Parked():
-		return blocked(strange(in.Volume))
+		return blocked(strange(in))
 	case !h.secured(in):
 		return h.Write(Secure, in.Volume, in.Ref, false)
 	case !in.Parked():
@@ -188,7 +189,7 @@ func (h Handing) TakeOver() Verdict {
 	case h.Attempt.Seal.Root == "" || in.Seal != h.Attempt.Seal.Root || h.Attempt.Seal.Volume != in.Name:
 		return blocked(&Problem{
 			ReasonCopyNotSealed, fmt.Sprintf("volume %s is pointed at claim %s/%s, and nothing shows that it is what the ordinal had", in.Name, h.Taker.Ref.Namespace, h.Taker.Ref.Name),
-			"look who did that: kubectl describe pv " + in.Name,
+			"look who did that: " + h.Incoming.DescribeVolume(),
 		})
 	case in.Fence != h.Fence:
 		return h.pointTaker()
@@ -225,7 +226,7 @@ func (h Handing) parkGiver() Verdict {
 	case !giver.Volume.Found || giver.Parked():
 		return Verdict{}
 	case giver.Volume.Released == "":
-		return blocked(strange(giver.Volume))
+		return blocked(strange(giver))
 	case !h.secured(giver):
 		return h.Write(Secure, giver.Volume, giver.Ref, true)
 	}
@@ -270,7 +271,7 @@ func (h Handing) GoBack() Verdict {
 		ref.UID = giver.Claim.UID
 		return returned(h.Write(PointBack, volume, ref, true))
 	case !volume.ClaimRef.Names(giver.Ref):
-		return blocked(strange(volume))
+		return blocked(strange(giver))
 	case !giver.Bound():
 		mark := MarkClaimOf(giver, h.Fence)
 		mark.Copy.AtGiver, mark.Calls = !h.Back, giver.Claim.Calls+1

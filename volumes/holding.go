@@ -1,6 +1,9 @@
 package volumes
 
 import (
+	"cmp"
+	"fmt"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 )
@@ -111,7 +114,28 @@ type Holding struct {
 	Ref    Ref
 	Claim  Claim
 	Volume Volume
+	// Kubectl begins a command for its cluster, where it is known: of the same name there may be a claim and a volume in
+	// use on the other side.
+	Kubectl string
 }
+
+// Command is one about it, for its cluster.
+func (h Holding) Command(format string, a ...any) string {
+	return cmp.Or(h.Kubectl, "kubectl") + " " + fmt.Sprintf(format, a...)
+}
+
+// Describe is the command that shows its claim.
+func (h Holding) Describe() string {
+	return h.Command("describe pvc -n %s %s", h.Ref.Namespace, h.Ref.Name)
+}
+
+// Delete is the command that deletes its claim.
+func (h Holding) Delete() string {
+	return h.Command("delete pvc -n %s %s", h.Ref.Namespace, h.Ref.Name)
+}
+
+// DescribeVolume is the command that shows its volume.
+func (h Holding) DescribeVolume() string { return h.Command("describe pv %s", h.Volume.Name) }
 
 // Bound says whether claim and volume name each other and the binder agreed.
 func (h Holding) Bound() bool {

@@ -118,7 +118,7 @@ func Usable(h Holding) *Problem {
 		return &Problem{
 			ReasonClaimNotBound,
 			fmt.Sprintf("claim %s/%s is %s and not bound to a volume that names it", h.Ref.Namespace, h.Ref.Name, phase(h.Claim.Phase)),
-			fmt.Sprintf("kubectl describe pvc -n %s %s", h.Ref.Namespace, h.Ref.Name),
+			h.Describe(),
 		}
 	}
 	return nil
@@ -129,13 +129,13 @@ func parkedHere(h Holding) *Problem {
 	return &Problem{
 		ReasonClaimNotBound,
 		fmt.Sprintf("claim %s/%s is %s: a migration has parked its volume %s, whose disk (%s) another volume may be for on the other side", h.Ref.Namespace, h.Ref.Name, phase(h.Claim.Phase), h.Volume.Name, h.Volume.Handle),
-		"make sure that nothing uses this disk: no pod of the ordinal, and no other volume of the disk that is bound, on either side; then, in the cluster of this claim: " + Unpark(h),
+		"make sure that nothing uses this disk: no pod of the ordinal, and no other volume of the disk that is bound, on either side; then: " + Unpark(h),
 	}
 }
 
 // Unpark is the command that points a parked volume at its claim again, in the cluster of both.
 func Unpark(h Holding) string {
-	return fmt.Sprintf(`kubectl patch pv %s --type=merge -p '{"spec":{"claimRef":{"apiVersion":"v1","kind":"PersistentVolumeClaim","namespace":"%s","name":"%s","uid":"%s","resourceVersion":null}}}'`,
+	return h.Command(`patch pv %s --type=merge -p '{"spec":{"claimRef":{"apiVersion":"v1","kind":"PersistentVolumeClaim","namespace":"%s","name":"%s","uid":"%s","resourceVersion":null}}}'`,
 		h.Volume.Name, h.Ref.Namespace, h.Ref.Name, h.Claim.UID)
 }
 
@@ -149,18 +149,18 @@ func (p Pair) barred() *Problem {
 	case giver.Barred != Problem{}:
 		return &giver.Barred
 	case giver.Twin != "":
-		return TwinOf(giver.Name, giver.Twin)
+		return TwinOf(giver.Name, giver.Twin, p.Taker)
 	}
 	return nil
 }
 
 // TwinOf is for a volume that is to be made for a disk which another volume of that cluster
-// is already for.
-func TwinOf(volume, twin string) *Problem {
+// is already for. taker is the side of that one.
+func TwinOf(volume, twin string, taker Holding) *Problem {
 	return &Problem{
 		ReasonForeignVolume,
 		fmt.Sprintf("volume %s of the other side is the same disk as volume %s, which is to be moved there: two pods could write to it", twin, volume),
-		"see who uses it, set it to Retain and delete it: kubectl describe pv " + twin,
+		"see who uses it, set it to Retain and delete it: " + taker.Command("describe pv %s", twin),
 	}
 }
 
@@ -173,7 +173,7 @@ func Replaced(h Holding, disk string) *Problem {
 	return &Problem{
 		ReasonAnotherDisk,
 		fmt.Sprintf("volume %s of claim %s/%s is another disk than when its ordinal was stopped: %s", h.Volume.Name, h.Ref.Namespace, h.Ref.Name, h.Volume.Handle),
-		fmt.Sprintf("see who made it again (kubectl describe pv %s), and have it for the disk that the ordinal had; or go back: set spec.mode to Rollback", h.Volume.Name),
+		fmt.Sprintf("see who made it again (%s), and have it for the disk that the ordinal had; or go back: set spec.mode to Rollback", h.DescribeVolume()),
 	}
 }
 
@@ -185,14 +185,15 @@ func phase(p corev1.PersistentVolumeClaimPhase) string {
 }
 
 // repointable says why the claimRef of a volume must not be changed.
-func repointable(ref Ref, volume Volume) *Problem {
+func repointable(h Holding) *Problem {
+	ref, volume := h.Ref, h.Volume
 	if volume.Policy == corev1.PersistentVolumeReclaimRetain {
 		return nil
 	}
 	return &Problem{
 		ReasonVolumeNotRetain,
 		fmt.Sprintf("volume %s of claim %s/%s has reclaim policy %s: the storage would be deleted when it loses its claim", volume.Name, ref.Namespace, ref.Name, volume.Policy),
-		fmt.Sprintf(`kubectl patch pv %s -p '{"spec":{"persistentVolumeReclaimPolicy":"Retain"}}'`, volume.Name),
+		h.Command(`patch pv %s -p '{"spec":{"persistentVolumeReclaimPolicy":"Retain"}}'`, volume.Name),
 	}
 }
 
@@ -201,7 +202,7 @@ func claimLost(h Holding) *Problem {
 	return &Problem{
 		ReasonClaimMissing,
 		fmt.Sprintf("claim %s/%s has been deleted, and nothing else says which volume it had", h.Ref.Namespace, h.Ref.Name),
-		fmt.Sprintf("create it again, with spec.volumeName: the PersistentVolume whose spec.claimRef names it (kubectl get pv | grep %s/%s)", h.Ref.Namespace, h.Ref.Name),
+		fmt.Sprintf("create it again, with spec.volumeName: the PersistentVolume whose spec.claimRef names it (%s)", h.Command("get pv | grep %s/%s", h.Ref.Namespace, h.Ref.Name)),
 	}
 }
 
@@ -212,7 +213,7 @@ func NotSecured(h Holding) *Problem {
 	return &Problem{
 		ReasonAnotherDisk,
 		fmt.Sprintf("claim %s/%s is on volume %s, which was not secured before the ordinal was stopped: it may not be the disk that the ordinal had", h.Ref.Namespace, h.Ref.Name, h.Volume.Name),
-		fmt.Sprintf("see which volume the ordinal had (kubectl get pv | grep %s/%s), and have the claim on that one; or go back: set spec.mode to Rollback", h.Ref.Namespace, h.Ref.Name),
+		fmt.Sprintf("see which volume the ordinal had (%s), and have the claim on that one; or go back: set spec.mode to Rollback", h.Command("get pv | grep %s/%s", h.Ref.Namespace, h.Ref.Name)),
 	}
 }
 
@@ -229,7 +230,7 @@ func unboundAtEnd(h Holding) *Problem {
 	return &Problem{
 		api.ReasonVolumeUnbound,
 		"volume " + h.Volume.Name + " is not bound to claim " + h.Ref.Namespace + "/" + h.Ref.Name + " any more",
-		"its reclaim policy stays Retain until it is; kubectl describe pv " + h.Volume.Name,
+		"its reclaim policy stays Retain until it is; " + h.DescribeVolume(),
 	}
 }
 
@@ -237,7 +238,7 @@ func foreignClaim(h Holding) *Problem {
 	return &Problem{
 		ReasonForeignClaim,
 		fmt.Sprintf("claim %s/%s exists and names the volume %q: the pod would start on another disk than the one it had", h.Ref.Namespace, h.Ref.Name, h.Claim.Volume),
-		fmt.Sprintf("see what it holds, then remove it: kubectl delete pvc -n %s %s", h.Ref.Namespace, h.Ref.Name),
+		"see what it holds, then remove it: " + h.Delete(),
 	}
 }
 
@@ -246,5 +247,5 @@ func foreignVolume(h Holding, want string) *Problem {
 	if want != "" && h.Volume.Handle != want {
 		message = fmt.Sprintf("volume %s exists for another disk: %s instead of %s", h.Volume.Name, h.Volume.Handle, want)
 	}
-	return &Problem{ReasonForeignVolume, message, "see what it is, then rename or remove it: kubectl describe pv " + h.Volume.Name}
+	return &Problem{ReasonForeignVolume, message, "see what it is, then rename or remove it: " + h.DescribeVolume()}
 }

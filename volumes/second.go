@@ -63,7 +63,7 @@ func justTaken(pair Pair) bool {
 func (Second) Carried(t Taken) *Problem {
 	at := t.At
 	claim := fmt.Sprintf("claim %s/%s of an ordinal that was handed over ", at.Ref.Namespace, at.Ref.Name)
-	look := fmt.Sprintf("look what it holds, and keep it: kubectl describe pvc -n %s %s", at.Ref.Namespace, at.Ref.Name)
+	look := "look what it holds, and keep it: " + at.Describe()
 	another := func(what string) *Problem {
 		return &Problem{Reason: ReasonAnotherDisk, Message: claim + what, Remedy: look}
 	}
@@ -158,6 +158,6 @@ func inTheWay(h Holding) *Problem {
 	return &Problem{
 		Reason:  ReasonForeignClaim,
 		Message: fmt.Sprintf("claim %s/%s exists and names the volume %q, and this migration has not made it: the new volume cannot take its place", h.Ref.Namespace, h.Ref.Name, h.Claim.Volume),
-		Remedy:  fmt.Sprintf("look what it holds, then remove it: kubectl delete pvc -n %s %s", h.Ref.Namespace, h.Ref.Name),
+		Remedy:  "look what it holds, then remove it: " + h.Delete(),
 	}
 }

@@ -54,11 +54,11 @@ func TestShareable(t *testing.T) {
 		if tc.change != nil {
 			tc.change(c, v)
 		}
-		got := Shareable(c, v)
+		got := Shareable(c, v, "kubectl")
 		if tc.want == "" && got != nil || tc.want != "" && (got == nil || got.Reason != tc.want || got.Message == "" || got.Remedy == "") {
 			t.Errorf("%s: %+v, want %q", name, got, tc.want)
 		}
-		if got := Shareable(c, nil); got == nil || got.Reason != ReasonClaimNotBound {
+		if got := Shareable(c, nil, "kubectl"); got == nil || got.Reason != ReasonClaimNotBound {
 			t.Errorf("%s, without the volume: %+v", name, got)
 		}
 	}

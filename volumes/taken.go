@@ -38,10 +38,10 @@ func (Rebind) Carried(t Taken) *Problem {
 // a volume whose claimRef has the uid of a claim that is gone is bound to no other one.
 func (t Taken) problem(what string) *Problem {
 	message := fmt.Sprintf("claim %s/%s of an ordinal that was handed over %s: its pod runs, or would start, without its data", t.At.Ref.Namespace, t.At.Ref.Name, what)
-	remedy := "see what the claim holds, and keep it: kubectl describe pvc -n " + t.At.Ref.Namespace + " " + t.At.Ref.Name
+	remedy := "see what the claim holds, and keep it: " + t.At.Describe()
 	if volume := t.At.Volume; volume.Found && volume.ClaimRef.Names(t.At.Ref) {
-		have := fmt.Sprintf("have a claim %s/%s with spec.volumeName %s, and the volume reserved for it: kubectl patch pv %s --type=json -p '[{\"op\":\"remove\",\"path\":\"/spec/claimRef/uid\"}]'",
-			t.At.Ref.Namespace, t.At.Ref.Name, volume.Name, volume.Name)
+		have := fmt.Sprintf("have a claim %s/%s with spec.volumeName %s, and the volume reserved for it: %s",
+			t.At.Ref.Namespace, t.At.Ref.Name, volume.Name, t.At.Command(`patch pv %s --type=json -p '[{"op":"remove","path":"/spec/claimRef/uid"}]'`, volume.Name))
 		if !t.At.Claim.Found || t.At.Claim.Volume == volume.Name {
 			remedy = have
 		} else {

@@ -1,6 +1,7 @@
 package volumes
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -125,5 +126,21 @@ func TestHandle(t *testing.T) {
 	}
 	if len(seen) != 4 || seen[""] {
 		t.Errorf("four disks have the handles %v", seen)
+	}
+}
+
+// TestCommandsNameTheCluster: on the other side the claim of that name may be the one in use.
+func TestCommandsNameTheCluster(t *testing.T) {
+	h := Holding{Ref: Ref{Namespace: "shop", Name: "data-web-0"}, Volume: Volume{Name: "pv"}, Kubectl: "kubectl --context east"}
+	for got, want := range map[string]string{
+		foreignClaim(h).Remedy: "kubectl --context east delete pvc -n shop data-web-0",
+		notEmpty(h).Remedy:     "kubectl --context east delete pvc -n shop data-web-0",
+		inTheWay(h).Remedy:     "kubectl --context east delete pvc -n shop data-web-0",
+		h.DescribeVolume():     "kubectl --context east describe pv pv",
+		Holding{}.Describe():   "kubectl describe pvc -n  ",
+	} {
+		if !strings.HasSuffix(got, want) {
+			t.Errorf("%q does not end with %q", got, want)
+		}
 	}
 }

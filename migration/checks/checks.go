@@ -23,7 +23,7 @@ func Source(s plan.Snapshot) []plan.Finding {
 		add(api.ReasonSourceBeingDeleted, object+" is being deleted: its pods may all go at any moment", side.WhatKeepsIt())
 	}
 	if set.Replicas == 0 {
-		add(api.ReasonNothingToMove, object+" has no replicas", fmt.Sprintf("kubectl scale %s -n %s %s --replicas=1", set.ResourceName(), side.Namespace, set.Name))
+		add(api.ReasonNothingToMove, object+" has no replicas", fmt.Sprintf("%s scale %s -n %s %s --replicas=1", side.Kubectl(), set.ResourceName(), side.Namespace, set.Name))
 	}
 	if s.Spec.Count > set.Replicas {
 		add(api.ReasonCountTooLarge, fmt.Sprintf("%s has %d replicas; %d were asked to move", object, set.Replicas, s.Spec.Count), "create the Migration again with a smaller count, or without one to move all")
@@ -49,11 +49,11 @@ func healthFindings(s plan.Snapshot, side plan.Side) []plan.Finding {
 		add(api.ReasonRolloutInProgress, object+" has a change that its controller has not observed yet", "wait for it, or look why kube-controller-manager is not running")
 	case !set.RolledOut:
 		add(api.ReasonRolloutInProgress, object+" is in the middle of a roll-out: which revision an ordinal gets would change as the slice moves",
-			set.RolloutStatus(side.Namespace))
+			side.RolloutStatus())
 	}
 	if names := unavailable(s, side); len(names) > 0 {
 		add(api.ReasonSourceNotHealthy, fmt.Sprintf("%s has replicas that are not available: %s; moving another one would take the application below its budget", object, plan.Listed(names)),
-			"kubectl get pods -n "+side.Namespace)
+			side.Kubectl()+" get pods -n "+side.Namespace)
 	}
 	return findings
 }
@@ -71,8 +71,8 @@ func DeletesClaims(s plan.Side) *plan.Finding {
 	return &plan.Finding{
 		Reason: api.ReasonClaimsDeletedOnScale, Object: s.Object(),
 		Message: s.Object() + " has persistentVolumeClaimRetentionPolicy.whenScaled: Delete: each scale-down of a handoff would delete the ordinal's claim and its data",
-		Remedy: fmt.Sprintf(`kubectl patch %s -n %s %s --type=merge -p '{"spec":{"persistentVolumeClaimRetentionPolicy":{"whenScaled":"Retain"}}}'`,
-			s.Set.ResourceName(), s.Namespace, s.Set.Name),
+		Remedy: fmt.Sprintf(`%s patch %s -n %s %s --type=merge -p '{"spec":{"persistentVolumeClaimRetentionPolicy":{"whenScaled":"Retain"}}}'`,
+			s.Kubectl(), s.Set.ResourceName(), s.Namespace, s.Set.Name),
 	}
 }
 
@@ -83,8 +83,8 @@ func HeldByAnother(side plan.Side) plan.Finding {
 		Object: side.Object(),
 		Message: fmt.Sprintf("%s belongs to the Migration with UID %s: two of them would start the same ordinal twice",
 			side.Object(), api.FenceOwner(side.Set.Fence)),
-		Remedy: fmt.Sprintf("finish or delete that Migration; if it does not exist any more: kubectl annotate %s -n %s %s %s",
-			side.Set.ResourceName(), side.Namespace, side.Set.Name, marks(side.Set)),
+		Remedy: fmt.Sprintf("finish or delete that Migration; if it does not exist any more: %s annotate %s -n %s %s %s",
+			side.Kubectl(), side.Set.ResourceName(), side.Namespace, side.Set.Name, marks(side.Set)),
 	}
 }
 

@@ -15,6 +15,8 @@ import (
 type Endpoint struct {
 	Side    plan.SideName
 	Cluster string
+	// Flags lead kubectl there; empty where no context is known.
+	Flags string
 	// ID tells the cluster from every other one.
 	ID        types.UID
 	Namespace string
@@ -45,6 +47,9 @@ func (e *Pair) SameCluster() bool { return e.Source.ID == e.Destination.ID }
 
 // Resource is how kubectl calls the kind of the side's StatefulSet.
 func (p Endpoint) Resource() string { return p.Kind().Resource() }
+
+// Kubectl begins a command for the cluster of the side.
+func (p Endpoint) Kubectl() string { return plan.Kubectl(p.Cluster, p.Flags) }
 
 // Key names an object of the side's namespace.
 func (p Endpoint) Key(name string) client.ObjectKey {

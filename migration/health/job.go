@@ -53,6 +53,7 @@ func (a *jobAsker) Ask(ctx context.Context, s Subject) Answer {
 	side := a.sides.at(which)
 	wanted := a.job(side, which, s)
 	name := fmt.Sprintf("Job %s/%s in cluster %s", wanted.Namespace, wanted.Name, side.Connection.Name())
+	at := endpoint.Endpoint{Cluster: side.Connection.Name(), Flags: side.Connection.Flags()}
 	live, found := side.Connection.Live(), &batchv1.Job{}
 	err := live.Get(ctx, client.ObjectKeyFromObject(wanted), found)
 	switch {
@@ -63,7 +64,7 @@ func (a *jobAsker) Ask(ctx context.Context, s Subject) Answer {
 	case err != nil:
 		return unmade(name, err)
 	}
-	return judgeJob(name, wanted, found)
+	return judgeJob(name, at.Kubectl(), wanted, found)
 }
 
 // made is for a Job that was created just now, by this process or by another one at the same time.
@@ -92,8 +93,8 @@ func unmade(name string, err error) Answer {
 	return because(api.ReasonGateUnanswered, fmt.Sprintf("whether %s has run is not known: %s", name, endpoint.OneLine(err)))
 }
 
-func judgeJob(name string, wanted, found *batchv1.Job) Answer {
-	again := fmt.Sprintf("kubectl delete job -n %s %s", found.Namespace, found.Name)
+func judgeJob(name, kubectl string, wanted, found *batchv1.Job) Answer {
+	again := fmt.Sprintf("%s delete job -n %s %s", kubectl, found.Namespace, found.Name)
 	if !jobs.Made(found, types.UID(wanted.Annotations[api.OwnerAnnotationKey])) {
 		return because(api.ReasonGateInvalid, fmt.Sprintf("%s was not made by this migration, and has its Job's name; delete it: %s", name, again))
 	}
@@ -106,8 +107,8 @@ func judgeJob(name string, wanted, found *batchv1.Job) Answer {
 	case end.Type == batchv1.JobComplete:
 		return passed("%s has completed", name)
 	default:
-		return because(api.ReasonGateFailed, fmt.Sprintf("%s has failed (%s): %s. What it says: kubectl logs -n %s job/%s; to have it run again: %s",
-			name, end.Reason, end.Message, found.Namespace, found.Name, again))
+		return because(api.ReasonGateFailed, fmt.Sprintf("%s has failed (%s): %s. What it says: %s logs -n %s job/%s; to have it run again: %s",
+			name, end.Reason, end.Message, kubectl, found.Namespace, found.Name, again))
 	}
 }
 

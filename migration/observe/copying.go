@@ -247,7 +247,7 @@ func podOrNone(pod *corev1.Pod) *corev1.Pod {
 
 // outgoing is the claim from which the giver's volume is read.
 func (f *observed) outgoing(m *api.Migration, part *copyPart, own volumes.Holding) volumes.Holding {
-	h := volumes.Holding{Ref: volumes.Ref{Namespace: f.endpoint.Namespace, Name: part.claimName}, Volume: own.Volume}
+	h := volumes.Holding{Ref: volumes.Ref{Namespace: f.endpoint.Namespace, Name: part.claimName}, Kubectl: f.endpoint.Kubectl(), Volume: own.Volume}
 	if part.claim != nil {
 		h.Claim = volumes.ViewClaim(part.claim, m.UID)
 	}
@@ -256,7 +256,7 @@ func (f *observed) outgoing(m *api.Migration, part *copyPart, own volumes.Holdin
 
 // incoming is the claim that the copy is made in, and the new volume: also when it has left that claim.
 func (f *observed) incoming(m *api.Migration, part *copyPart) volumes.Holding {
-	h := volumes.Holding{Ref: volumes.Ref{Namespace: f.endpoint.Namespace, Name: part.claimName}}
+	h := volumes.Holding{Ref: volumes.Ref{Namespace: f.endpoint.Namespace, Name: part.claimName}, Kubectl: f.endpoint.Kubectl()}
 	if part.claim != nil {
 		h.Claim = volumes.ViewClaim(part.claim, m.UID)
 	}

@@ -111,7 +111,7 @@ func recordedVolumes(handoff *api.Handoff) []string {
 
 func holdingOf(m *api.Migration, f *observed, ordinal int32, template, volume string) volumes.Holding {
 	name := plan.ClaimName(template, f.endpoint.Set, ordinal)
-	h := volumes.Holding{Ref: volumes.Ref{Namespace: f.endpoint.Namespace, Name: name}}
+	h := volumes.Holding{Ref: volumes.Ref{Namespace: f.endpoint.Namespace, Name: name}, Kubectl: f.endpoint.Kubectl()}
 	if claim := f.claims[name]; claim != nil {
 		h.Claim = volumes.ViewClaim(claim, m.UID)
 		h.Claim.Users = others(f.mountedBy[name], plan.PodName(f.endpoint.Set, ordinal))

@@ -79,7 +79,7 @@ func (r CopyReader) bars(claim, volume *unstructured.Unstructured) (volumes.Prob
 			return volumes.Problem{}, fmt.Errorf("volume %s in cluster %s: %w", volume.GetName(), r.Source.Cluster, err)
 		}
 	}
-	if problem := volumes.Shareable(&c, v); problem != nil {
+	if problem := volumes.Shareable(&c, v, r.Source.Kubectl()); problem != nil {
 		return *problem, nil
 	}
 	return r.Policy.Bars(v, volumes.Use{Namespace: r.Destination.Namespace}), nil

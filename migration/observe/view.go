@@ -107,7 +107,7 @@ func RecordOf(m *api.Migration) plan.Record {
 }
 
 func sideOf(m *api.Migration, f *observed) plan.Side {
-	side := plan.Side{Cluster: f.endpoint.Cluster, ClusterID: f.endpoint.ID, Namespace: f.endpoint.Namespace, NamespaceFound: !f.lacksNamespace, Export: f.export}
+	side := plan.Side{Cluster: f.endpoint.Cluster, Flags: f.endpoint.Flags, ClusterID: f.endpoint.ID, Namespace: f.endpoint.Namespace, NamespaceFound: !f.lacksNamespace, Export: f.export}
 	side.Set = plan.Set{Presence: plan.Absent, Name: f.endpoint.Set, Resource: f.endpoint.Resource()}
 	if f.lost {
 		side.Reach, side.Lost, side.NamespaceFound = plan.Seen, true, true

@@ -85,9 +85,10 @@ func (s *State) written(step Step, answer Answer, now time.Time) Step {
 			return step.rest(RequeueUnobserved << (s.Refusals - 1))
 		}
 		// Each was judged on a fresh read. It is tried again all the same.
-		reason, remedy := api.ReasonWriteRefused, "see who else writes the object: kubectl get --show-managed-fields -o yaml"
+		kubectl := step.Snapshot.Side(step.Decision.Effect.Side).Kubectl()
+		reason, remedy := api.ReasonWriteRefused, "see who else writes the object: "+kubectl+" get --show-managed-fields -o yaml"
 		if answer.Kind == NamespaceGone {
-			reason, remedy = api.ReasonNamespaceMissing, "see what became of the namespace, and make it again: kubectl get namespaces"
+			reason, remedy = api.ReasonNamespaceMissing, "see what became of the namespace, and make it again: "+kubectl+" get namespaces"
 		}
 		return step.report(plan.Stalled(reason, asked("cluster %s refuses again and again to %s: %s"), remedy))
 	case MissingRight:
@@ -105,8 +106,9 @@ func (s *State) written(step Step, answer Answer, now time.Time) Step {
 
 // remedyRefused is what to look for where a write was refused that the process has the right to.
 func remedyRefused(step Step) string {
-	quota := "kubectl describe quota"
-	if namespace := step.Snapshot.Side(step.Decision.Effect.Side).Namespace; namespace != "" {
+	side := step.Snapshot.Side(step.Decision.Effect.Side)
+	quota := side.Kubectl() + " describe quota"
+	if namespace := side.Namespace; namespace != "" {
 		quota += " -n " + namespace
 	}
 	return fmt.Sprintf("look for what the answer names there: a quota (%s), an admission policy or a webhook; have it let this pass", quota)

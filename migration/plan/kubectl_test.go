@@ -15,3 +15,30 @@ func TestKubectl(t *testing.T) {
 		}
 	}
 }
+
+// TestMigrate: a plugin has its flags behind its name.
+func TestMigrate(t *testing.T) {
+	for want, tc := range map[string]struct{ cluster, flags string }{
+		"kubectl migrate rollback web --context east":    {"east", "--context east"},
+		"in cluster local: kubectl migrate rollback web": {"local", ""},
+		"kubectl migrate rollback web":                   {"", ""},
+	} {
+		if got := Migrate(tc.cluster, tc.flags, "rollback web"); got != want {
+			t.Errorf("%+v: %q, want %q", tc, got, want)
+		}
+	}
+}
+
+// TestRolloutStatus: each kind has the command that shows its roll-out, in its cluster.
+func TestRolloutStatus(t *testing.T) {
+	for resource, want := range map[string]string{
+		"":            "kubectl --context east rollout status -n shop sts/web",
+		SliceResource: "kubectl migrate rollout status -n shop web --context east",
+		"other":       "kubectl --context east get other -n shop web --watch",
+	} {
+		side := Side{Cluster: "east", Flags: "--context east", Namespace: "shop", Set: Set{Name: "web", Resource: resource}}
+		if got := side.RolloutStatus(); got != want {
+			t.Errorf("%s: %q, want %q", resource, got, want)
+		}
+	}
+}

@@ -2,7 +2,6 @@ package plan
 
 import (
 	"cmp"
-	"fmt"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -87,18 +86,6 @@ const (
 
 // ResourceName is how kubectl calls the set's kind.
 func (s Set) ResourceName() string { return cmp.Or(s.Resource, NativeResource) }
-
-// RolloutStatus is the command that shows a roll-out: kubectl knows those of its own kinds.
-func (s Set) RolloutStatus(namespace string) string {
-	switch s.ResourceName() {
-	case NativeResource:
-		return fmt.Sprintf("kubectl rollout status -n %s sts/%s", namespace, s.Name)
-	case SliceResource:
-		return fmt.Sprintf("kubectl migrate rollout status -n %s %s", namespace, s.Name)
-	default:
-		return fmt.Sprintf("kubectl get %s -n %s %s --watch", s.ResourceName(), namespace, s.Name)
-	}
-}
 
 // End is the first ordinal above the slice.
 func (s Set) End() int32 { return s.Start + s.Replicas }

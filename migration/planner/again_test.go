@@ -92,7 +92,7 @@ func TestSourceReplacedSays(t *testing.T) {
 			t.Errorf("message: %q lacks %q", got.Hold.Message, want)
 		}
 	}
-	for _, want := range []string{`kubectl patch sts -n shop web --type=merge -p '{"spec":{"ordinals":{"start":1},"replicas":1}}' in cluster east`, "goes on by itself", "leaves ordinal 2 down", "the runbook says under SourceReplaced"} {
+	for _, want := range []string{`in cluster east: kubectl patch sts -n shop web --type=merge -p '{"spec":{"ordinals":{"start":1},"replicas":1}}'`, "goes on by itself", "leaves ordinal 2 down", "the runbook says under SourceReplaced"} {
 		if !strings.Contains(got.Hold.Remedy, want) {
 			t.Errorf("remedy: %q lacks %q", got.Hold.Remedy, want)
 		}

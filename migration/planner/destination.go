@@ -193,11 +193,11 @@ func (p namePlanner) taken(side plan.Side, k int32) *plan.Decision {
 	pod := side.PodName(k)
 	if p.direction() == api.Back {
 		return plan.Stalled(api.ReasonServiceTaken, fmt.Sprintf("%s does not select pod %s alone: the name of the ordinal would lead to another one", side.ServiceOf(k), pod),
-			fmt.Sprintf("rename that Service, or have it select that pod alone: kubectl edit svc -n %s %s", side.Namespace, pod))
+			fmt.Sprintf("rename that Service, or have it select that pod alone: %s edit svc -n %s %s", side.Kubectl(), side.Namespace, pod))
 	}
 	return plan.Stalled(api.ReasonServiceTaken, fmt.Sprintf("%s does not select pod %s alone: the name of the ordinal would lead to another one", side.ServiceOf(k), pod),
-		fmt.Sprintf("rename that Service, or have it select that pod alone: kubectl edit svc -n %s %s; to move without names take the move back: %s, and when it is back set spec.services.perOrdinal to None and run it again",
-			side.Namespace, pod, p.command("rollback")))
+		fmt.Sprintf("rename that Service, or have it select that pod alone: %s edit svc -n %s %s; to move without names take the move back: %s, and when it is back set spec.services.perOrdinal to None and run it again",
+			side.Kubectl(), side.Namespace, pod, p.command("rollback")))
 }
 
 // unname removes what the migration has made of an ordinal's name on a side, the

@@ -151,8 +151,8 @@ func staysBehind(s plan.Side) *plan.Hold {
 	return &plan.Hold{
 		Reason: api.ReasonRolloutInProgress, Stalled: true,
 		Message: fmt.Sprintf("%s was changed, and %s: the roll-out does not end by itself", s.Object(), why),
-		Remedy: fmt.Sprintf("have it go on in cluster %s: kubectl patch %s -n %s %s --type=merge -p '%s'; or take the change back; the migration then goes on by itself",
-			s.Cluster, s.Set.ResourceName(), s.Namespace, s.Set.Name, patch),
+		Remedy: fmt.Sprintf("have it go on: %s patch %s -n %s %s --type=merge -p '%s'; or take the change back; the migration then goes on by itself",
+			s.Kubectl(), s.Set.ResourceName(), s.Namespace, s.Set.Name, patch),
 	}
 }
 
@@ -162,8 +162,8 @@ func replacedTogether(s plan.Side) *plan.Hold {
 	return &plan.Hold{
 		Reason: api.ReasonRolloutInProgress, Stalled: true,
 		Message: s.Object() + " was changed in mid-move, and Recreate replaces all of its pods at once: that is not done while ordinals move",
-		Remedy: fmt.Sprintf("take the change back, or have the pods replaced one by one: kubectl patch %s -n %s %s --type=merge -p '{\"spec\":{\"updateStrategy\":{\"type\":\"RollingUpdate\",\"recreate\":null}}}'",
-			s.Set.ResourceName(), s.Namespace, s.Set.Name),
+		Remedy: fmt.Sprintf("take the change back, or have the pods replaced one by one: %s patch %s -n %s %s --type=merge -p '{\"spec\":{\"updateStrategy\":{\"type\":\"RollingUpdate\",\"recreate\":null}}}'",
+			s.Kubectl(), s.Set.ResourceName(), s.Namespace, s.Set.Name),
 	}
 }
 
@@ -211,7 +211,7 @@ func (p gatePlanner) shared(k int32) *plan.Hold {
 		}
 		for _, attachment := range giver.Volume.Attachments {
 			if attachment.Node != pod.Node {
-				return stillAttached(giver.Volume, attachment)
+				return stillAttached(giver, attachment)
 			}
 		}
 		taker := p.pair(v).Taker
@@ -249,13 +249,13 @@ func (p gatePlanner) catchUp() string {
 	var steps []string
 	from, to := p.Source, p.Destination
 	if from.Set.RollsOut() {
-		steps = append(steps, fmt.Sprintf("first wait until the roll-out in cluster %s is done: %s", from.Cluster, from.Set.RolloutStatus(from.Namespace)))
+		steps = append(steps, "first wait until the roll-out is done: "+from.RolloutStatus())
 	}
 	return strings.Join(append(steps,
-		fmt.Sprintf("make the same change in cluster %s: kubectl edit %s -n %s %s", to.Cluster, to.Set.ResourceName(), to.Namespace, to.Set.Name),
-		"and wait until it is rolled out there: "+to.Set.RolloutStatus(to.Namespace),
-		fmt.Sprintf("when it has the change in another form: kubectl annotate %s -n %s %s --overwrite %s=%s",
-			to.Set.ResourceName(), to.Namespace, to.Set.Name, api.TemplateAnnotationKey, p.Template.Hash),
+		fmt.Sprintf("make the same change: %s edit %s -n %s %s", to.Kubectl(), to.Set.ResourceName(), to.Namespace, to.Set.Name),
+		"and wait until it is rolled out there: "+to.RolloutStatus(),
+		fmt.Sprintf("when it has the change in another form: %s annotate %s -n %s %s --overwrite %s=%s",
+			to.Kubectl(), to.Set.ResourceName(), to.Namespace, to.Set.Name, api.TemplateAnnotationKey, p.Template.Hash),
 	), "; ")
 }
 

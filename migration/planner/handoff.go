@@ -263,7 +263,10 @@ func (p handoffPlanner) comingUp(side *plan.Side, k int32) *plan.Decision {
 	pod, found := side.Pod(k)
 	name := fmt.Sprintf("%s/%s-%d in cluster %s", side.Namespace, side.Set.Name, k, side.Cluster)
 	minReady := max(p.Spec.MinReady, side.Set.MinReady)
-	remedy := fmt.Sprintf("kubectl describe pod -n %s %s-%d; to take it back: %s", side.Namespace, side.Set.Name, k, p.command("rollback"))
+	remedy := fmt.Sprintf("%s describe pod -n %s %s-%d", side.Kubectl(), side.Namespace, side.Set.Name, k)
+	if p.direction() != api.Back { // else it is being taken back
+		remedy += "; to take it back: " + p.command("rollback")
+	}
 	switch {
 	case !found:
 		return p.held(api.StepAwaitReadiness, plan.Hold{Reason: api.ReasonPodMissing, Message: "waiting until pod " + name + " is created", Remedy: remedy})

@@ -1,6 +1,7 @@
 package planner
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -171,5 +172,15 @@ func TestOutdatedTemplate(t *testing.T) {
 	hold.Message, hold.Remedy = "", ""
 	if diff := cmp.Diff(&plan.Hold{Reason: api.ReasonRolloutInProgress, Stalled: true}, hold); diff != "" {
 		t.Errorf("replaced at once: -want +got\n%s", diff)
+	}
+}
+
+// TestWhatGoesBackIsNotToldTo: the remedy of a pod that is not Ready has the way back where there is one.
+func TestWhatGoesBackIsNotToldTo(t *testing.T) {
+	for mode, want := range map[api.Mode]bool{api.ModeRun: true, api.ModeRollback: false} {
+		got := midway(unbudgeted, inMode(mode)).comingUp(&plan.Side{Namespace: "shop", Set: plan.Set{Name: "web"}}, 2)
+		if got == nil || got.Hold == nil || strings.Contains(got.Hold.Remedy, "to take it back") != want {
+			t.Errorf("%s: %+v", mode, got)
+		}
 	}
 }

@@ -42,7 +42,7 @@ func (p hookPlanner) run(t plan.HookTurn) *plan.Decision {
 	case job.Presence == plan.Absent:
 		return &plan.Decision{Effect: &plan.Effect{Verb: plan.RunHook, Side: t.Side, Ordinal: t.Ordinal(), Name: t.Run.Job, Hook: &t}}
 	case !job.Ours:
-		return p.refused(t, p.jobOf(t)+" was not made by this migration, and has its Job's name", fmt.Sprintf("delete it: kubectl delete job -n %s %s", p.Side(t.Side).Namespace, t.Run.Job))
+		return p.refused(t, p.jobOf(t)+" was not made by this migration, and has its Job's name", fmt.Sprintf("delete it: %s delete job -n %s %s", p.Side(t.Side).Kubectl(), p.Side(t.Side).Namespace, t.Run.Job))
 	case job.State != api.HookRunning:
 		t.Run.UID = job.UID
 		return p.became(t, job.State, job.Message)
@@ -116,7 +116,7 @@ func (p hookPlanner) refused(t plan.HookTurn, message, remedy string) *plan.Deci
 
 // broke holds for a hook that has failed, or has the migration taken back.
 func (p hookPlanner) broke(t plan.HookTurn) *plan.Decision {
-	remedy := fmt.Sprintf("mend what it says (kubectl logs -n %s job/%s); %s", p.Side(t.Side).Namespace, t.Run.Job, p.remedy(true))
+	remedy := fmt.Sprintf("mend what it says (%s logs -n %s job/%s); %s", p.Side(t.Side).Kubectl(), p.Side(t.Side).Namespace, t.Run.Job, p.remedy(true))
 	hold := &plan.Hold{Reason: api.ReasonHookFailed, Stalled: true, Remedy: remedy, Message: fmt.Sprintf("%s has failed: %s", p.nameOf(t), t.Run.Message)}
 	if t.Run.State == api.HookTimedOut {
 		hold = &plan.Hold{Reason: api.ReasonHookTimedOut, Stalled: true, Remedy: remedy, Message: fmt.Sprintf("%s has not ended within %s: %s", p.nameOf(t), t.Hook.Deadline(), t.Run.Message)}

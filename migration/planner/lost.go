@@ -78,8 +78,8 @@ func (p lossPlanner) otherClaims() *plan.Decision {
 	}
 	return plan.Stalled(api.ReasonDestinationReplaced,
 		fmt.Sprintf("%s was deleted and created again with other claim templates (%s): its pods would start on other disks", p.Destination.Object(), p.Template.Claims),
-		fmt.Sprintf("create it again with those of the source and the ordinals that it has; without ordinals it is enough to delete it: kubectl delete %s -n %s %s; or go back: %s",
-			p.Destination.Set.ResourceName(), p.Destination.Namespace, p.Destination.Set.Name, p.command("rollback")))
+		fmt.Sprintf("create it again with those of the source and the ordinals that it has; without ordinals it is enough to delete it: %s delete %s -n %s %s; or go back: %s",
+			p.Destination.Kubectl(), p.Destination.Set.ResourceName(), p.Destination.Namespace, p.Destination.Set.Name, p.command("rollback")))
 }
 
 // takenFor records which StatefulSet is the destination; empty: none any more.
@@ -204,7 +204,7 @@ func (p lossPlanner) unconfirmed() *plan.Decision {
 	id := p.Record.Baseline.DestinationCluster
 	return plan.Stalled(api.ReasonRecoveryUnconfirmed,
 		fmt.Sprintf("to recover is to start ordinal %s at the source without asking cluster %s; if it still runs there, it runs twice, on one disk, and destroys it%s", plan.Listed(p.away()), p.Destination.Cluster, p.overtaken()),
-		fmt.Sprintf("turn the machines of that cluster off, or cut them off from the storage; then: kubectl migrate recover, or spec.recovery.destinationIsOff: %s", id))
+		fmt.Sprintf("turn the machines of that cluster off, or cut them off from the storage; then: %s, or spec.recovery.destinationIsOff: %s", p.command("recover"), id))
 }
 
 // overtaken names the claim templates of which the disks here are as the ordinals have left them.
@@ -234,7 +234,7 @@ func (p lossPlanner) movedOn() *plan.Decision {
 func (p lossPlanner) unsettled() *plan.Decision {
 	return plan.Stalled(api.ReasonRecoveryUnconfirmed,
 		fmt.Sprintf("the migration had been completed, and nobody has said that no ordinal was moved on from cluster %s since; one that was runs elsewhere by now, and would run twice, on one disk", p.Destination.Cluster),
-		"look in every cluster where ordinals of it may run, on these disks or on others; when none does: kubectl migrate recover, or spec.recovery.nothingMovedOn: true")
+		"look in every cluster where ordinals of it may run, on these disks or on others; when none does: "+p.command("recover")+", or spec.recovery.nothingMovedOn: true")
 }
 
 // DestinationSlice is what the destination owns: of one that is lost for good, the ordinals

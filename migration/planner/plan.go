@@ -92,9 +92,9 @@ func (p *View) stopped() bool {
 // the late write of an older epoch is refused.
 func (p *View) fence() string { return Fence(p.UID, p.Record.Fence.Epoch) }
 
-// command is what a person types about this migration.
+// command is what a person types about this migration: where a context leads to the source, its record is there.
 func (p *View) command(verb string) string {
-	return fmt.Sprintf("kubectl migrate %s %s -n %s", verb, p.Migration.Name, p.Migration.Namespace)
+	return plan.Migrate("", p.Source.Flags, fmt.Sprintf("%s %s -n %s", verb, p.Migration.Name, p.Migration.Namespace))
 }
 
 // at names the step of a decision, and gives a wait its deadline.

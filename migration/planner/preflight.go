@@ -73,7 +73,7 @@ func Preflight(s plan.Snapshot) []plan.Finding {
 		return append(findings, plan.Finding{
 			Check: plan.CheckSource, Reason: api.ReasonSourceMissing, Object: s.Source.Object(),
 			Message: s.Source.Object() + " does not exist",
-			Remedy:  fmt.Sprintf("kubectl get %s -n %s", s.Source.Set.ResourceName(), s.Source.Namespace),
+			Remedy:  fmt.Sprintf("%s get %s -n %s", s.Source.Kubectl(), s.Source.Set.ResourceName(), s.Source.Namespace),
 		})
 	}
 	for _, look := range []struct {

@@ -183,7 +183,7 @@ func (p carryPlanner) copying(v plan.OrdinalVolume, verdict volumes.Verdict) *pl
 	}
 	return &plan.Decision{Wait: verdict.Look, Hold: &plan.Hold{
 		Reason: reason, Message: fmt.Sprintf("claim template %s of ordinal %d %s: waiting until %s", v.Template, v.Ordinal, how, verdict.Waits),
-		Remedy: fmt.Sprintf("look at what it is made with on both sides, as in cluster %s: kubectl get %s -n %s -l %s=%s", side.Cluster, what, side.Namespace, api.MigrationLabelKey, p.UID),
+		Remedy: fmt.Sprintf("look at what it is made with on both sides, as by: %s get %s -n %s -l %s=%s", side.Kubectl(), what, side.Namespace, api.MigrationLabelKey, p.UID),
 	}}
 }
 
@@ -287,7 +287,7 @@ func stopping(s plan.Side, k int32) *plan.Hold {
 	default:
 		return &plan.Hold{
 			Reason: api.ReasonPodRunning, Message: fmt.Sprintf("waiting until pod %s is stopped; %s does not exist any more, so nothing will stop it", name, s.Object()),
-			Remedy: fmt.Sprintf("delete the pod, and it is stopped as it should be: kubectl delete pod -n %s %s-%d", s.Namespace, s.Set.Name, k),
+			Remedy: fmt.Sprintf("delete the pod, and it is stopped as it should be: %s delete pod -n %s %s-%d", s.Kubectl(), s.Namespace, s.Set.Name, k),
 		}
 	}
 }
@@ -299,7 +299,7 @@ func inUse(h volumes.Holding) *plan.Hold {
 	}
 	return &plan.Hold{
 		Reason: api.ReasonClaimInUse, Message: fmt.Sprintf("waiting until pod %s does not use claim %s/%s any more", plan.Listed(h.Claim.Users), h.Ref.Namespace, h.Ref.Name),
-		Remedy: fmt.Sprintf("kubectl describe pvc -n %s %s", h.Ref.Namespace, h.Ref.Name),
+		Remedy: h.Describe(),
 	}
 }
 
@@ -308,13 +308,14 @@ func anyAttached(h volumes.Holding) *plan.Hold {
 	if len(h.Volume.Attachments) == 0 || h.Volume.Released != "" {
 		return nil
 	}
-	return stillAttached(h.Volume, h.Volume.Attachments[0])
+	return stillAttached(h, h.Volume.Attachments[0])
 }
 
-func stillAttached(volume volumes.Volume, attachment volumes.Attachment) *plan.Hold {
+func stillAttached(h volumes.Holding, attachment volumes.Attachment) *plan.Hold {
+	volume := h.Volume
 	return &plan.Hold{
 		Reason: api.ReasonVolumeAttached, Message: fmt.Sprintf("waiting until VolumeAttachment %s of volume %s, on node %s, is gone", attachment.Name, volume.Name, attachment.Node),
-		Remedy: "kubectl describe volumeattachment " + attachment.Name,
+		Remedy: h.Command("describe volumeattachment %s", attachment.Name),
 	}
 }
 

@@ -35,7 +35,7 @@ func (e *Inspector) healthGates(ctx context.Context, m *api.Migration, _ *appsv1
 			return nil, fmt.Errorf("cluster %s: %w", at.Cluster, err)
 		}
 		secrets, err := missingOf(ctx, at, secretRights(gates), fmt.Sprintf(
-			"allow the identity that is used there to get them, and bind the role to it: kubectl create role gate-secrets -n %s --verb=get --resource=secrets%s", at.Namespace, resourceNames(gates)))
+			"allow the identity that is used there to get them, and bind the role to it: %s create role gate-secrets -n %s --verb=get --resource=secrets%s", at.Kubectl(), at.Namespace, resourceNames(gates)))
 		if err != nil {
 			return nil, fmt.Errorf("cluster %s: %w", at.Cluster, err)
 		}

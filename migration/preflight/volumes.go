@@ -153,7 +153,7 @@ func (e *Inspector) duplicateHandles(ctx context.Context, pvs []corev1.Persisten
 		if driverOf(pvs[i]) == "" || twin == "" || twin == pvs[i].Name {
 			continue
 		}
-		problem := volumes.TwinOf(pvs[i].Name, twin)
+		problem := volumes.TwinOf(pvs[i].Name, twin, volumes.Holding{Kubectl: e.Destination.Kubectl()})
 		return []plan.Finding{{Reason: problem.Reason, Object: "volume " + twin, Message: "cluster " + e.Destination.Cluster + ": " + problem.Message, Remedy: problem.Remedy}}, nil
 	}
 	return nil, nil
@@ -185,7 +185,7 @@ func (e *Inspector) hosts(ctx context.Context, pvs []corev1.PersistentVolume) ([
 			return []plan.Finding{{
 				Reason: volumes.ReasonVolumeOutOfReach, Object: "volume " + pvs[i].Name,
 				Message: fmt.Sprintf("no node of cluster %s that takes pods %s: a moved pod would stay Pending", e.Destination.Cluster, needs(pvs[i])),
-				Remedy:  "let a node reach the storage: kubectl get csinodes; kubectl get pv " + pvs[i].Name + " -o jsonpath='{.spec.nodeAffinity}'",
+				Remedy:  "let a node reach the storage: " + e.Destination.Kubectl() + " get csinodes; " + e.Source.Kubectl() + " get pv " + pvs[i].Name + " -o jsonpath='{.spec.nodeAffinity}'",
 			}}, nil
 		}
 		coming[driverOf(pvs[i])]++
@@ -219,7 +219,7 @@ func (e *Inspector) places(hosts []host, coming map[string]int64) []plan.Finding
 		findings = append(findings, plan.Finding{
 			Reason: volumes.ReasonVolumeOutOfReach, Object: "CSIDriver " + driver,
 			Message: fmt.Sprintf("%d volumes of CSI driver %s are to be moved, and the nodes of cluster %s can attach %d more: the last pods would stay Pending", coming[driver], driver, e.Destination.Cluster, left),
-			Remedy:  "add nodes, or move fewer ordinals; kubectl get csinodes -o yaml shows what each may attach",
+			Remedy:  "add nodes, or move fewer ordinals; " + e.Destination.Kubectl() + " get csinodes -o yaml shows what each may attach",
 		})
 	}
 	return findings
@@ -292,7 +292,7 @@ func apartFromVolume(demand scheduling.Demand, pvs []corev1.PersistentVolume, no
 		return []plan.Finding{{
 			Reason: volumes.ReasonVolumeOutOfReach, Object: "volume " + pvs[i].Name,
 			Message: fmt.Sprintf("the nodes of cluster %s that match the node affinity of volume %s cannot take a pod of %s, and those that can do not match it: a moved pod would stay Pending", demand.Cluster, pvs[i].Name, demand.Object),
-			Remedy:  "have a node there that does both: kubectl get pv " + pvs[i].Name + " -o jsonpath='{.spec.nodeAffinity}'",
+			Remedy:  "have a node there that does both; at the source: kubectl get pv " + pvs[i].Name + " -o jsonpath='{.spec.nodeAffinity}'",
 		}}
 	}
 	return nil

@@ -86,9 +86,9 @@ func (v view) base() volumes.Verdict {
 	case !v.warming || !v.based():
 		return volumes.Verdict{}
 	case s.Found && !s.Ours:
-		return foreignBase("VolumeSnapshot", "volumesnapshot", ref)
+		return v.foreignBase("VolumeSnapshot", "volumesnapshot", ref)
 	case b.Claim.Found && !b.Claim.Ours:
-		return foreignBase("claim", "pvc", ref)
+		return v.foreignBase("claim", "pvc", ref)
 	case s.Terminating, b.Claim.Terminating, b.Claim.Found && !s.Found:
 		return v.dropBase()
 	case !s.Found && v.unbased() != "":
@@ -163,10 +163,10 @@ func (v view) onBase(verb volumes.Verb) volumes.Verdict {
 }
 
 // foreignBase is for an object of the name of one of ours that is nobody's whom we know.
-func foreignBase(kind, resource string, ref volumes.Ref) volumes.Verdict {
+func (v view) foreignBase(kind, resource string, ref volumes.Ref) volumes.Verdict {
 	return blocked(volumes.ReasonForeignSnapshot,
 		fmt.Sprintf("%s %s/%s has the name of what a warm pass reads, and this migration has not made it: what is in it is not known", kind, ref.Namespace, ref.Name),
-		fmt.Sprintf("look what it is, then remove it: kubectl delete %s -n %s %s", resource, ref.Namespace, ref.Name))
+		"look what it is, then remove it: "+v.Giver.Command("delete %s -n %s %s", resource, ref.Namespace, ref.Name))
 }
 
 // says is what an object says of its trouble; empty: nothing.

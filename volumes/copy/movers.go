@@ -33,11 +33,19 @@ func (v view) sends() volumes.Role {
 }
 
 // ref is the ordinal's claim on the side of a mover.
-func (v view) ref(role volumes.Role) volumes.Ref {
+func (v view) ref(role volumes.Role) volumes.Ref { return v.side(role).Ref }
+
+// side is that of a mover's pod.
+func (v view) side(role volumes.Role) volumes.Holding {
 	if role == volumes.RoleReceiver {
-		return v.Taker.Ref
+		return v.Taker
 	}
-	return v.Giver.Ref
+	return v.Giver
+}
+
+// describe is the command that shows a mover's pod.
+func (v view) describe(role volumes.Role) string {
+	return v.side(role).Command("describe pod -n %s %s", v.ref(role).Namespace, v.pod(role))
 }
 
 // pass is the number of the pass that is due. Warm passes are counted by themselves.
@@ -122,7 +130,7 @@ func (v view) remove(role volumes.Role) volumes.Verdict {
 func (v view) foreignPod(role volumes.Role) volumes.Verdict {
 	namespace, name := v.ref(role).Namespace, v.pod(role)
 	return blocked(volumes.ReasonForeignPod, fmt.Sprintf("pod %s/%s has the name of a %s, and this migration has not made it: what it does to the claim is not known", namespace, name, role),
-		fmt.Sprintf("look what it is, then remove it: kubectl describe pod -n %s %s", namespace, name))
+		"look what it is, then remove it: "+v.describe(role))
 }
 
 // removeAll deletes all movers, the warm one first: it is beside the ordinal's own pod; and then what that has read

@@ -65,8 +65,8 @@ func (v view) told(verdict volumes.Verdict) volumes.Verdict {
 	_, why := v.missing()
 	return blocked(volumes.ReasonCopyStuck,
 		fmt.Sprintf("for %s claim %s/%s is not copied while its ordinal runs: %s%s. Nothing is stopped for it", rounded(v.c.Now.Sub(warm.TroubleSince.Time)), v.Giver.Ref.Namespace, v.Giver.Ref.Name, cmp.Or(why, warm.Trouble), v.hampered()),
-		fmt.Sprintf("look at both pods: kubectl describe pod -n %s %s, and on the other side kubectl describe pod -n %s %s. What copy.image, copy.transport, copy.serviceType and copy.address of claim template %s say is corrected in spec.volumes, or with --volume: it is tried again by itself, with pods made anew",
-			v.ref(volumes.RoleReceiver).Namespace, v.pod(volumes.RoleReceiver), v.ref(volumes.RoleWarm).Namespace, v.pod(volumes.RoleWarm), v.Template))
+		fmt.Sprintf("look at both pods: %s, and on the other side: %s. What copy.image, copy.transport, copy.serviceType and copy.address of claim template %s say is corrected in spec.volumes, or with --volume: it is tried again by itself, with pods made anew",
+			v.describe(volumes.RoleReceiver), v.describe(volumes.RoleWarm), v.Template))
 }
 
 // underWay says whether both movers know each other, for longer than it takes to find out that they do not reach each other.

@@ -57,8 +57,8 @@ func (v view) afterTorn() volumes.Verdict {
 		return blocked(volumes.ReasonCopyStuck,
 			fmt.Sprintf("claim %s/%s is not copied: the new disk has failed in %d attempts, one after the other. The last one is volume %s of claim %s/%s on the other side: %s. The next attempt, on another disk, begins at %s. %s",
 				v.Giver.Ref.Namespace, v.Giver.Ref.Name, torn.Times, cmp.Or(in.Volume.Name, "(none)"), in.Ref.Namespace, in.Ref.Name, torn.Message, next.UTC().Format(time.RFC3339), rests),
-			fmt.Sprintf("see what the storage there says: kubectl describe pv %[1]s, and the log of its CSI driver; have it mended, or name another class: storageClassName of claim template %[2]s in spec.volumes (--storage-class %[2]s=CLASS). To have it tried again at once: kubectl delete pvc -n %[3]s %[4]s",
-				in.Volume.Name, v.Template, in.Ref.Namespace, in.Ref.Name))
+			fmt.Sprintf("see what the storage there says: %s, and the log of its CSI driver; have it mended, or name another class: storageClassName of claim template %s in spec.volumes (--storage-class %s=CLASS). To have it tried again at once: %s",
+				in.DescribeVolume(), v.Template, v.Template, in.Delete()))
 	})
 }
 

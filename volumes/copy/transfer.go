@@ -120,7 +120,7 @@ func (v view) incoming() volumes.Verdict {
 		return verdict
 	case !in.Claim.Ours || in.Claim.Terminating:
 		return blocked(volumes.ReasonForeignClaim, fmt.Sprintf("claim %s/%s, for a copy, was not made by this migration, or is being deleted", in.Ref.Namespace, in.Ref.Name),
-			fmt.Sprintf("kubectl describe pvc -n %s %s", in.Ref.Namespace, in.Ref.Name))
+			in.Describe())
 	}
 	return volumes.Verdict{}
 }

@@ -222,7 +222,7 @@ func (v view) refused() volumes.Verdict {
 	if v.c.Asked.Warm == api.CopyWarmMount {
 		return blocked(volumes.ReasonCopyNotWarm,
 			fmt.Sprintf("pod %s does not start on node %s beside the ordinal's own: %s. copy.warm of claim template %s is Mount, so that nothing is stopped before a warm pass", v.pod(volumes.RoleWarm), m.Node, why, v.Template),
-			fmt.Sprintf("kubectl describe pod -n %s %s; without warm passes: copy.warm: None in spec.volumes, or --volume %s=copy,warm=none", v.Giver.Ref.Namespace, v.pod(volumes.RoleWarm), v.Template))
+			fmt.Sprintf("%s; without warm passes: copy.warm: None in spec.volumes, or --volume %s=copy,warm=none", v.describe(volumes.RoleWarm), v.Template))
 	}
 	return v.cold(why)
 }

@@ -114,17 +114,15 @@ func (v view) deletePlaceholder() volumes.Verdict {
 
 func blockedBy(problem *volumes.Problem) volumes.Verdict { return volumes.Verdict{Blocked: problem} }
 
-func foreign(kind string, ref volumes.Ref) *volumes.Problem {
-	remedy := "look what it is, then remove it: kubectl delete "
-	if ref.Namespace == "" {
-		remedy += "volumesnapshotcontent " + ref.Name
-	} else {
-		remedy += fmt.Sprintf("volumesnapshot -n %s %s", ref.Namespace, ref.Name)
+func foreign(kind string, at volumes.Holding, ref volumes.Ref) *volumes.Problem {
+	remove := at.Command("delete volumesnapshotcontent %s", ref.Name)
+	if ref.Namespace != "" {
+		remove = at.Command("delete volumesnapshot -n %s %s", ref.Namespace, ref.Name)
 	}
 	return &volumes.Problem{
 		Reason:  volumes.ReasonForeignSnapshot,
 		Message: fmt.Sprintf("%s %s exists, and this migration has not made it: it may hold somebody else's data", kind, named(ref)),
-		Remedy:  remedy,
+		Remedy:  "look what it is, then remove it: " + remove,
 	}
 }
 

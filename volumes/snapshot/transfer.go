@@ -76,7 +76,7 @@ func (v view) take() volumes.Verdict {
 	case v.Attempt.Snapshot.Handle != "":
 		return v.begin()
 	case s.Found && !s.Ours:
-		return blockedBy(foreign("VolumeSnapshot", v.takenRef()))
+		return blockedBy(foreign("VolumeSnapshot", v.Giver, v.takenRef()))
 	case s.Found && (s.Terminating || s.Released != v.Giver.Volume.Released || s.Claim != v.Outgoing.Ref.Name || len(attachments) > 0):
 		return v.begin() // it may have been taken while somebody could write
 	case len(attachments) > 0:
@@ -110,7 +110,7 @@ func (v view) record() volumes.Verdict {
 		return blockedBy(&volumes.Problem{
 			Reason:  volumes.ReasonForeignSnapshot,
 			Message: fmt.Sprintf("VolumeSnapshotContent %s, to which VolumeSnapshot %s is bound, is not for it or not of volume %s, but of %s/%s: it may hold somebody else's data", c.Name, named(ref), v.Giver.Volume.Name, c.Driver, c.Volume),
-			Remedy:  fmt.Sprintf("look who made it (kubectl describe volumesnapshotcontent %s), and delete the VolumeSnapshot: kubectl delete volumesnapshot -n %s %s; another one is taken then", c.Name, ref.Namespace, ref.Name),
+			Remedy:  fmt.Sprintf("look who made it (%s), and delete the VolumeSnapshot: %s; another one is taken then", v.Giver.Command("describe volumesnapshotcontent %s", c.Name), v.Giver.Command("delete volumesnapshot -n %s %s", ref.Namespace, ref.Name)),
 		})
 	case c.Terminating:
 		return v.begin()
@@ -145,7 +145,7 @@ func (v view) known() volumes.Verdict {
 		verdict.Action.Copy.Snapshot = volumes.SnapshotAction{Driver: taken.Driver, Handle: taken.Handle}
 		return verdict
 	case !c.Ours:
-		return blockedBy(foreign("VolumeSnapshotContent", volumes.Ref{Name: ref.Name}))
+		return blockedBy(foreign("VolumeSnapshotContent", v.Taker, volumes.Ref{Name: ref.Name}))
 	case c.Terminating || !c.Retain || c.Source != taken.Handle || c.Driver != taken.Driver || !c.For.Names(ref):
 		return v.again()
 	}
@@ -163,7 +163,7 @@ func (v view) imported(late bool) volumes.Verdict {
 		verdict.Action.Copy.Snapshot = volumes.SnapshotAction{Content: c.Name}
 		return verdict
 	case !s.Ours:
-		return blockedBy(foreign("VolumeSnapshot", ref))
+		return blockedBy(foreign("VolumeSnapshot", v.Taker, ref))
 	case s.Terminating || c.For.UID != "" && c.For.UID != s.UID:
 		return v.again()
 	case !s.Ready || c.Handle != v.Attempt.Snapshot.Handle || c.For.UID != s.UID:
@@ -187,7 +187,7 @@ func (v view) filled() volumes.Verdict {
 		return blockedBy(&volumes.Problem{
 			Reason:  volumes.ReasonForeignClaim,
 			Message: fmt.Sprintf("claim %s, for a volume that is made of a snapshot, was not made by this migration, or is being deleted", named(in.Ref)),
-			Remedy:  fmt.Sprintf("look what it holds, then remove it: kubectl delete pvc -n %s %s", in.Ref.Namespace, in.Ref.Name),
+			Remedy:  "look what it holds, then remove it: " + in.Delete(),
 		})
 	case v.Snapshot.Source != at:
 		return blockedBy(v.unrestored("claim %s does not name VolumeSnapshot %s as its data source: something has taken that off", named(in.Ref), at))
@@ -197,8 +197,8 @@ func (v view) filled() volumes.Verdict {
 		verdict.Action.Copy.Role, verdict.Action.Copy.Attempt, verdict.Action.Copy.Pod = volumes.RolePlaceholder, v.Attempt.Number, v.placeholder()
 		return verdict
 	case !in.Bound():
-		return volumes.Awaits("claim %s is bound to a volume that is made of VolumeSnapshot %s%s (what keeps the driver is among its events: kubectl describe pvc -n %s %s)",
-			named(in.Ref), at, says(v.Placeholder.Trouble), in.Ref.Namespace, in.Ref.Name)
+		return volumes.Awaits("claim %s is bound to a volume that is made of VolumeSnapshot %s%s (what keeps the driver is among its events: %s)",
+			named(in.Ref), at, says(v.Placeholder.Trouble), in.Describe())
 	}
 	return volumes.Verdict{}
 }

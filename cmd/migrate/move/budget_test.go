@@ -147,8 +147,9 @@ func TestTheRestOfAPart(t *testing.T) {
 	m, here, there := splitApplication()
 	m.Spec.Source.APIVersion = "apps/v1"
 	east, west := apitest.Serve(t, servedToMove(), append(here, recorded(t, m))...), apitest.Serve(t, servedToMove(), there...)
-	c := newConsole("run", "web", "-n", "shop", "--to-context", "west", "--kubeconfig", east.KubeconfigWith(t, west.URL))
-	if got := c.Run(t); got != command.ExitDone || !strings.Contains(c.Stdout.String(), "To take the rest, begin another move: kubectl delete configmap -n shop sliceshift-web") {
+	kubeconfig := east.KubeconfigWith(t, west.URL)
+	c := newConsole("run", "web", "-n", "shop", "--to-context", "west", "--kubeconfig", kubeconfig)
+	if got := c.Run(t); got != command.ExitDone || !strings.Contains(c.Stdout.String(), "To take the rest, begin another move: kubectl --kubeconfig "+kubeconfig+" --context east delete configmap -n shop sliceshift-web") {
 		t.Errorf("exit code %d\n%s%s", got, c.Stdout, c.Stderr)
 	}
 }

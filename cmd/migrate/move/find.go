@@ -88,7 +88,7 @@ func (o *named) find(ctx context.Context) (*storedMigration, error) {
 			return k, nil
 		}
 		if malformed, is := errors.AsType[*records.NotAMigrationError](err); is {
-			return nil, distrust(record, connection.Name(), malformed.Cause.Error())
+			return nil, distrust(record, connection.Name(), plan.Kubectl(connection.Name(), connection.Flags()), malformed.Cause.Error())
 		}
 		if apierrors.IsForbidden(err) {
 			return nil, fmt.Errorf("cluster %s: reading %s: %w; the ClusterRole view lets you see it, and edit lets you steer it", connection.Name(), k.where, err)
@@ -98,7 +98,7 @@ func (o *named) find(ctx context.Context) (*storedMigration, error) {
 		}
 	}
 	return nil, fmt.Errorf("no migration %s/%s in cluster %s: neither a Migration nor a ConfigMap %s, the record of a run; "+
-		"look for it: kubectl get configmaps -A -l %s", namespace, o.name, connection.Name(), record.ObjectName(), records.LabelKey)
+		"look for it: %s get configmaps -A -l %s", namespace, o.name, connection.Name(), record.ObjectName(), plan.Kubectl(connection.Name(), connection.Flags()), records.LabelKey)
 }
 
 // title names the migration, for people.

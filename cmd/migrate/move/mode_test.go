@@ -53,7 +53,7 @@ func TestSteering(t *testing.T) {
 		"status, stalled":                        {[]string{"status", "web"}, movetest.Stalled(), 3, "to mend it: kubectl describe pod", "shop/web is stalled: PodNotReady", ""},
 		"status, JSON":                           {[]string{"status", "web", "-o", "json"}, movetest.InFlight(), 0, "\"kind\": \"Migration\"", "", ""},
 		"status, YAML":                           {[]string{"status", "web", "-o", "yaml"}, movetest.InFlight(), 0, "  moved: 2\n", "", ""},
-		"status of nothing":                      {[]string{"status", "other"}, movetest.InFlight(), 1, "", "kubectl get configmaps -A -l migration.sliceshift.io/record", ""},
+		"status of nothing":                      {[]string{"status", "other"}, movetest.InFlight(), 1, "", " --context east get configmaps -A -l migration.sliceshift.io/record", ""},
 		"gates of nothing":                       {[]string{"gates", "other"}, movetest.InFlight(), 1, "", "no migration shop/other", ""},
 		"gates without the way":                  {[]string{"gates", "web"}, elsewhere, 2, "", "give --to-context or --to-kubeconfig", ""},
 		"retry a hook":                           {[]string{"hooks", "retry", "web"}, hookIs(api.HookFailed), 0, "migration shop/web: hook leave for ordinal 1 is run again\n", "", api.ModeRun},
@@ -149,7 +149,7 @@ func TestNoRecord(t *testing.T) {
 		for _, args := range [][]string{{"status", "web"}, {"pause", "web"}, {"plan", "web", "--to-name", "x"}, {"run", "web", "--to-name", "x"}} {
 			c := newConsole(append(args, "--kubeconfig", east.Kubeconfig(t))...)
 			code, said := c.Run(t), c.Stderr
-			if code != command.ExitStalled || !strings.Contains(said.String(), "is not believed: ") || !strings.Contains(said.String(), name) || !strings.Contains(said.String(), "kubectl delete configmap -n shop sliceshift-web") {
+			if code != command.ExitStalled || !strings.Contains(said.String(), "is not believed: ") || !strings.Contains(said.String(), name) || !strings.Contains(said.String(), " --context east delete configmap -n shop sliceshift-web") {
 				t.Errorf("%s ends with %d: %s", args[0], code, said)
 			}
 		}

@@ -27,7 +27,7 @@ func (t *task) resolve(ctx context.Context) (*api.Migration, preview.Standing, e
 		return t.requested, preview.Beginning, nil
 	}
 	m := t.recorded.DeepCopy()
-	if err := verifySource(t.store, m); err != nil {
+	if err := verifySource(t.store, t.kubectl(), m); err != nil {
 		return nil, "", err
 	}
 	completed := records.Completed(m)
@@ -39,7 +39,7 @@ func (t *task) resolve(ctx context.Context) (*api.Migration, preview.Standing, e
 		if !back {
 			if different := t.differences(); len(different) > 0 {
 				return nil, "", t.refuse("an earlier move of it is completed and recorded", different,
-					fmt.Sprintf("To begin another one, delete that record: kubectl delete configmap -n %s %s", t.store.Namespace, t.store.ObjectName()))
+					fmt.Sprintf("To begin another one, delete that record: %s delete configmap -n %s %s", t.kubectl(), t.store.Namespace, t.store.ObjectName()))
 			}
 			return m, preview.Over, nil
 		}

@@ -209,6 +209,7 @@ func (o *recoverOptions) sourceOf(ctx context.Context, k *storedMigration) (*clu
 		if source, err = where.Connect(nil); err != nil {
 			return nil, err
 		}
+		source.ReachedBy("") // commands about the migration are for the cluster that keeps it
 	}
 	id, err := source.ID(ctx)
 	if err != nil {

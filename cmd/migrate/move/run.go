@@ -132,8 +132,8 @@ func (o *runOptions) alreadyOver(t *task, m *api.Migration) error {
 	_, err := fmt.Fprintf(o.Out, "StatefulSet %s/%s is moved already: %d of %d ordinals run at %s. The record of it is ConfigMap %s.\n",
 		o.namespace, o.set, m.Status.Moved, m.Status.Total, destinationName(t, m), t.store.ObjectName())
 	if err == nil && m.Spec.Ordinals.Count != nil && o.requested.Spec.Ordinals.Count == nil {
-		_, err = fmt.Fprintf(o.Out, "It was asked for %d of them, and the application is split. To take the rest, begin another move: kubectl delete configmap -n %s %s, and run again.\n",
-			*m.Spec.Ordinals.Count, t.store.Namespace, t.store.ObjectName())
+		_, err = fmt.Fprintf(o.Out, "It was asked for %d of them, and the application is split. To take the rest, begin another move: %s delete configmap -n %s %s, and run again.\n",
+			*m.Spec.Ordinals.Count, t.kubectl(), t.store.Namespace, t.store.ObjectName())
 	}
 	return err
 }

@@ -88,6 +88,9 @@ type task struct {
 	program string
 }
 
+// kubectl begins a command for the source's cluster, where the record is.
+func (t *task) kubectl() string { return plan.Kubectl(t.source.Name(), t.source.Flags()) }
+
 // begin opens the move, and says what it is and how it stands.
 func (o *moveOptions) begin(ctx context.Context, wrap func(*rest.Config)) (t *task, m *api.Migration, stands preview.Standing, err error) {
 	if t, err = o.open(ctx, wrap); err != nil {
@@ -159,7 +162,7 @@ func (t *task) load(ctx context.Context) error {
 	var malformed *records.NotAMigrationError
 	switch {
 	case errors.As(err, &malformed):
-		return distrust(t.store, t.source.Name(), malformed.Cause.Error())
+		return distrust(t.store, t.source.Name(), t.kubectl(), malformed.Cause.Error())
 	case apierrors.IsNotFound(err):
 		return nil
 	case apierrors.IsForbidden(err):

@@ -15,34 +15,34 @@ import (
 // ConfigMaps in the namespace can forge one, and the engine acts on it with the rights of the
 // user who runs this command.
 func verify(store records.ConfigMap, m *api.Migration, s plan.Snapshot) error {
-	if err := verifySource(store, m); err != nil {
+	if err := verifySource(store, s.Source.Kubectl(), m); err != nil {
 		return err
 	}
 	if why := planner.Unbelievable(s); why != "" {
-		return distrust(store, s.Source.Cluster, why)
+		return distrust(store, s.Source.Cluster, s.Source.Kubectl(), why)
 	}
 	return nil
 }
 
 // verifySource refuses a record of another StatefulSet than the one it is named after. It is
 // called before that StatefulSet is read.
-func verifySource(store records.ConfigMap, m *api.Migration) error {
+func verifySource(store records.ConfigMap, kubectl string, m *api.Migration) error {
 	source := m.Spec.Source
 	if source.Name == store.Name && cmp.Or(source.Namespace, store.Namespace) == store.Namespace {
 		return nil
 	}
-	return distrust(store, "", fmt.Sprintf("it is of StatefulSet %s/%s", cmp.Or(source.Namespace, store.Namespace), source.Name))
+	return distrust(store, "", kubectl, fmt.Sprintf("it is of StatefulSet %s/%s", cmp.Or(source.Namespace, store.Namespace), source.Name))
 }
 
 // distrust says why a record is refused, and what to do about it.
-func distrust(store records.ConfigMap, cluster, why string) error {
+func distrust(store records.ConfigMap, cluster, kubectl, why string) error {
 	in := ""
 	if cluster != "" {
 		in = " in cluster " + cluster
 	}
 	object := fmt.Sprintf("-n %s %s", store.Namespace, store.ObjectName())
 	return command.Refusedf("the record of the move of StatefulSet %s/%s%s, ConfigMap %s/%s, is not believed: %s; nothing has been changed\n"+
-		"See who wrote it, and write the former values back: kubectl get configmap %s --show-managed-fields -o yaml\n"+
-		"If no ordinal has left the source, delete it and begin anew: kubectl delete configmap %s",
-		store.Namespace, store.Name, in, store.Namespace, store.ObjectName(), why, object, object)
+		"See who wrote it, and write the former values back: %s get configmap %s --show-managed-fields -o yaml\n"+
+		"If no ordinal has left the source, delete it and begin anew: %s delete configmap %s",
+		store.Namespace, store.Name, in, store.Namespace, store.ObjectName(), why, kubectl, object, kubectl, object)
 }

@@ -70,7 +70,7 @@ func TestForgedRecords(t *testing.T) {
 			if err == nil || command.ExitCode(err) != command.ExitStalled {
 				t.Fatalf("got %v", err)
 			}
-			for _, want := range []string{tc.want, "ConfigMap shop/sliceshift-web", "nothing has been changed", "kubectl get configmap -n shop sliceshift-web"} {
+			for _, want := range []string{tc.want, "ConfigMap shop/sliceshift-web", "nothing has been changed", "kubectl --context east get configmap -n shop sliceshift-web"} {
 				if !strings.Contains(err.Error(), want) {
 					t.Errorf("%v: it lacks %q", err, want)
 				}

@@ -63,16 +63,16 @@ func argo(at endpoint.Endpoint, _ *appsv1.StatefulSet, mark string) string {
 
 // kustomization is for a Kustomization of Flux.
 func kustomization(at endpoint.Endpoint, set *appsv1.StatefulSet, mark string) string {
-	return fmt.Sprintf("let Flux leave this object alone: kubectl annotate %s -n %s %s kustomize.toolkit.fluxcd.io/reconcile=disabled; or suspend all of it: %s",
-		at.Resource(), at.Namespace, at.Set, suspend("kustomization.kustomize.toolkit.fluxcd.io", cmp.Or(set.Labels["kustomize.toolkit.fluxcd.io/namespace"], at.Namespace), mark))
+	return fmt.Sprintf("let Flux leave this object alone: %s annotate %s -n %s %s kustomize.toolkit.fluxcd.io/reconcile=disabled; or suspend all of it: %s",
+		at.Kubectl(), at.Resource(), at.Namespace, at.Set, suspend(at, "kustomization.kustomize.toolkit.fluxcd.io", cmp.Or(set.Labels["kustomize.toolkit.fluxcd.io/namespace"], at.Namespace), mark))
 }
 
 // helmRelease is for a HelmRelease of Flux: what keeps it from correcting a drift does not keep it from
 // an upgrade.
 func helmRelease(at endpoint.Endpoint, set *appsv1.StatefulSet, mark string) string {
-	return "suspend the release: " + suspend("helmrelease.helm.toolkit.fluxcd.io", cmp.Or(set.Labels["helm.toolkit.fluxcd.io/namespace"], at.Namespace), mark)
+	return "suspend the release: " + suspend(at, "helmrelease.helm.toolkit.fluxcd.io", cmp.Or(set.Labels["helm.toolkit.fluxcd.io/namespace"], at.Namespace), mark)
 }
 
-func suspend(resource, namespace, name string) string {
-	return fmt.Sprintf(`kubectl patch %s -n %s %s --type=merge -p '{"spec":{"suspend":true}}'`, resource, namespace, name)
+func suspend(at endpoint.Endpoint, resource, namespace, name string) string {
+	return fmt.Sprintf(`%s patch %s -n %s %s --type=merge -p '{"spec":{"suspend":true}}'`, at.Kubectl(), resource, namespace, name)
 }

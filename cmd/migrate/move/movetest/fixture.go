@@ -38,7 +38,7 @@ func (a Application) Snapshot() plan.Snapshot {
 	s := plan.Snapshot{
 		Now: commandtest.Noon, UID: "migration", Spec: spec,
 		Source: plan.Side{
-			Cluster: "east", Namespace: "shop", Reach: plan.Seen, NamespaceFound: true,
+			Cluster: "east", Flags: "--context east", Namespace: "shop", Reach: plan.Seen, NamespaceFound: true,
 			Set: plan.Set{
 				Presence: plan.Seen, Name: "web", UID: "source", ResourceVersion: "1", Replicas: a.Replicas,
 				Observed: true, RolledOut: true, Templates: a.Templates,
@@ -46,7 +46,7 @@ func (a Application) Snapshot() plan.Snapshot {
 			Budgets: []plan.Budget{{Name: "web", UID: "budget", ResourceVersion: "1", Observed: true, Form: pdb.Unavailable(1)}},
 		},
 		Destination: plan.Side{
-			Cluster: "west", Namespace: "shop", Reach: plan.Seen, NamespaceFound: true,
+			Cluster: "west", Flags: "--context west", Namespace: "shop", Reach: plan.Seen, NamespaceFound: true,
 			Set: plan.Set{Presence: plan.Absent, Name: "web"},
 		},
 	}
