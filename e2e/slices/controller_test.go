@@ -101,9 +101,13 @@ func begin(t *testing.T, set *sliceapi.StatefulSet) *play {
 	return p
 }
 
-// step runs a part of a case as a subtest of its own. The case ends with the first that fails.
+// step runs a part of a case as a subtest of its own, within a limit of its own: on kind one takes half a minute and more, and a
+// case may have eight. The case ends with the first that fails.
 func (p *play) step(name string, run func(*testing.T)) {
 	p.t.Helper()
+	ctx, cancel := context.WithTimeout(p.t.Context(), limit)
+	p.t.Cleanup(cancel)
+	p.ctx = ctx
 	harness.Steps{T: &p.t}.Run(name, run)
 }
 
