@@ -37,7 +37,6 @@ const (
 	ReasonUnknownMethod     = "UnknownMethod"
 	ReasonClassMissing      = "StorageClassMissing"
 	ReasonResizePending     = "ResizePending"
-	ReasonVolumesApart      = "VolumesApart"
 	// Of method Copy.
 	ReasonCopyImageMissing = "CopyImageMissing"
 	ReasonCopySizeTooSmall = "CopySizeTooSmall"

@@ -28,6 +28,47 @@ func (v OrdinalVolume) Separate() bool { return v.Way().Separate() }
 // Shared says whether both sides have one volume: in one cluster, where the method carries it over.
 func (v OrdinalVolume) Shared(spec Spec) bool { return spec.SameCluster && !v.Separate() }
 
+// fillsAhead says whether its volume at the taker is made while the ordinal still runs.
+func (v OrdinalVolume) fillsAhead() bool {
+	_, ahead := v.Way().(volumes.Ahead)
+	return ahead
+}
+
+// comesFirst says whether it gets its volume before another one of the ordinal, which is behind it in the order of templates or not.
+func (v OrdinalVolume) comesFirst(other OrdinalVolume, behind bool) bool {
+	if v.fillsAhead() != other.fillsAhead() {
+		return v.fillsAhead()
+	}
+	return behind
+}
+
+// BesideOf is where the ordinal of a volume has its other ones. all are in the order of the claim templates.
+func BesideOf(all []OrdinalVolume, v OrdinalVolume, giver SideName) volumes.Beside {
+	var beside volumes.Beside
+	behind := true
+	for _, other := range all {
+		if other.Ordinal != v.Ordinal {
+			continue
+		}
+		if other.Template == v.Template {
+			behind = false
+			continue
+		}
+		from, to := other.Holding(giver), other.Holding(giver.Other())
+		switch {
+		case other.Copy != nil && other.Copy.Incoming.Bound():
+			beside.Taken = append(beside.Taken, other.Copy.Incoming.Volume.Name)
+		case to.Bound():
+			beside.Taken = append(beside.Taken, to.Volume.Name)
+		case !other.Separate() && from.Volume.Found:
+			beside.Given = append(beside.Given, from.Volume.Name)
+		case other.Copy != nil && beside.Unplaced == "" && other.comesFirst(v, behind):
+			beside.Unplaced = other.Copy.Incoming.Ref.Name
+		}
+	}
+	return beside
+}
+
 // Holding returns one side's view of a claim.
 func (v *OrdinalVolume) Holding(name SideName) *volumes.Holding {
 	if name == SourceSide {

@@ -56,7 +56,7 @@ func (p *View) pair(v plan.OrdinalVolume) volumes.Pair {
 		if p.giverName == plan.DestinationSide {
 			seen.Snapshot.Giver, seen.Snapshot.Taker = seen.Snapshot.Taker, seen.Snapshot.Giver
 		}
-		pair.Copy = &seen
+		pair.Copy, pair.Beside = &seen, plan.BesideOf(p.Volumes, v, p.giverName)
 	}
 	return pair
 }

@@ -126,10 +126,9 @@ func (e *Inspector) classes(ctx context.Context, m *api.Migration, source *appsv
 	if err != nil {
 		return nil, err
 	}
-	asked := storage.Asked{Classes: execute.StorageClasses(m), Drivers: map[string]string{}, Anew: map[string]bool{}, Copied: map[string]bool{}}
+	asked := storage.Asked{Classes: execute.StorageClasses(m), Drivers: map[string]string{}, Anew: map[string]bool{}}
 	for _, template := range observe.ClaimTemplates(source) {
 		asked.Anew[template] = startsAnew(m, template)
-		asked.Copied[template] = observe.MethodOf(m, template) == api.MethodCopy
 	}
 	for i := range pvs {
 		asked.Drivers[templateOf(source, pvs[i].Spec.ClaimRef.Name)] = driverOf(pvs[i])

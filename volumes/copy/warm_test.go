@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"pgregory.net/rapid"
 
@@ -314,4 +315,25 @@ func TestNoMoverAtTheStop(t *testing.T) {
 		}
 		t.Fatal("it is never stopped")
 	})
+}
+
+// TestReceiverComesAfter: no receiver is made before the ordinal's claim that comes first has its volume, since it decides where this
+// one may be, unless that is decided.
+func TestReceiverComesAfter(t *testing.T) {
+	pair := until(t, func(w *world) bool {
+		action := (Copy{}).Ahead(w.Pair()).Action
+		return action != nil && action.Verb == volumes.CreateMover && action.Copy.Role == volumes.RoleReceiver
+	}).Pair()
+	pair.Beside.Unplaced = "in-first"
+	if got := (Copy{}).Ahead(pair); got.Action == nil || got.Action.Verb != volumes.CreateMover {
+		t.Errorf("where it has its own volume: %+v", got)
+	}
+	pair.Copy.Incoming.Claim.Phase, pair.Copy.Incoming.Volume = corev1.ClaimPending, volumes.Volume{}
+	if got := (Copy{}).Ahead(pair); got.Action != nil || !strings.Contains(got.Waits, "in-first") {
+		t.Errorf("got %+v", got)
+	}
+	pair.Beside = volumes.Beside{Taken: []string{"pv-first"}}
+	if got := (Copy{}).Ahead(pair); got.Action == nil || got.Action.Verb != volumes.CreateMover {
+		t.Errorf("once it has its volume: %+v", got)
+	}
 }

@@ -29,7 +29,7 @@ func (Copy) Apply(ctx context.Context, c volumes.Carrier, action volumes.Action,
 	case volumes.CreateEntrance:
 		return w.entrance(ctx)
 	case volumes.CreateMover:
-		return w.mover(ctx)
+		return w.mover(ctx, pair)
 	case volumes.MarkMover:
 		return w.markMover(ctx, map[string]any{api.FenceAnnotationKey: action.Fence})
 	case volumes.TellMover:
@@ -218,7 +218,7 @@ func (w writer) spec() manifest.Spec {
 }
 
 // mover makes the pod of a mover for the claim that it is about.
-func (w writer) mover(ctx context.Context) (client.Object, error) {
+func (w writer) mover(ctx context.Context, pair volumes.Pair) (client.Object, error) {
 	var claim corev1.PersistentVolumeClaim
 	if err := w.at.Get(ctx, client.ObjectKey{Namespace: w.action.Ref.Namespace, Name: w.action.Ref.Name}, &claim); err != nil {
 		return nil, err
@@ -227,13 +227,40 @@ func (w writer) mover(ctx context.Context) (client.Object, error) {
 	if err != nil {
 		return nil, err
 	}
-	pod := w.pod(template, claim.Spec.VolumeMode)
+	var near []corev1.NodeSelector
+	if w.action.Copy.Role == volumes.RoleReceiver {
+		if near, err = w.near(ctx, pair.Beside); err != nil {
+			return nil, err
+		}
+	}
+	pod := w.pod(template, claim.Spec.VolumeMode, near)
 	return pod, w.at.Create(ctx, pod)
 }
 
+// near is where a pod must run that is to have a volume made within the reach of the ordinal's other ones.
+func (w writer) near(ctx context.Context, beside volumes.Beside) ([]corev1.NodeSelector, error) {
+	var near []corev1.NodeSelector
+	for _, from := range []struct {
+		client.Client
+		names []string
+	}{{w.Taker, beside.Taken}, {w.Giver, beside.Given}} {
+		for _, name := range from.names {
+			var volume corev1.PersistentVolume
+			if err := from.Get(ctx, client.ObjectKey{Name: name}, &volume); err != nil {
+				return nil, err
+			}
+			if at := volume.Spec.NodeAffinity; at != nil && at.Required != nil {
+				near = append(near, *at.Required)
+			}
+		}
+	}
+	return near, nil
+}
+
 // pod is that of a mover, where the pods of the ordinals may run.
-func (w writer) pod(template *corev1.PodTemplateSpec, mode *corev1.PersistentVolumeMode) *corev1.Pod {
+func (w writer) pod(template *corev1.PodTemplateSpec, mode *corev1.PersistentVolumeMode, near []corev1.NodeSelector) *corev1.Pod {
 	spec := w.spec()
+	spec.Near = near
 	if mode != nil {
 		spec.Mode = *mode
 	}
@@ -254,7 +281,7 @@ func Rehearsal(c volumes.Carrier, claim volumes.Ref, role volumes.Role, template
 	w.action.Copy.Pod, w.action.Copy.Address = copy.PodName(role, claim, c.Owner, 1), "receiver:8722"
 	w.action.Copy.Relayed = c.Copy.Transport == api.TransportRelay
 	w.action.Copy.Verify, w.action.Copy.Copy = cmp.Or(c.Copy.Verify, api.CopyVerifyFull), volumes.IncomingRef(claim, c.Owner, 1).Name
-	return w.pod(template, nil)
+	return w.pod(template, nil, nil)
 }
 
 // RehearsalBeside are the claim that a mover mounts and, of a receiver, the Service that leads to it, as they would be

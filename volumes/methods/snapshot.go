@@ -38,7 +38,7 @@ func (Snapshot) Apply(ctx context.Context, c volumes.Carrier, action volumes.Act
 	case volumes.DeleteContent:
 		return nil, w.remove(ctx, snapshotmanifest.Empty(snapshotmanifest.ContentKind, volumes.Ref{Name: action.Ref.Name}))
 	case volumes.CreateMover:
-		return w.placeholder(ctx)
+		return w.placeholder(ctx, pair)
 	default:
 		return w.second(ctx, pair)
 	}
@@ -81,20 +81,25 @@ func (w writer) writeContent(ctx context.Context) (client.Object, error) {
 }
 
 // placeholder makes the pod that has the incoming claim get its volume. It goes with that claim.
-func (w writer) placeholder(ctx context.Context) (client.Object, error) {
+func (w writer) placeholder(ctx context.Context, pair volumes.Pair) (client.Object, error) {
 	template, err := w.Template(ctx)
 	if err != nil {
 		return nil, err
 	}
-	pod := w.placeholderPod(template)
+	near, err := w.near(ctx, pair.Beside)
+	if err != nil {
+		return nil, err
+	}
+	pod := w.placeholderPod(template, near)
 	pod.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "PersistentVolumeClaim", Name: w.action.Ref.Name, UID: w.action.UID}}
 	return pod, w.at.Create(ctx, pod)
 }
 
 // placeholderPod asks for what a pod of the ordinals asks for, has their image, which the side lets in, and may run
 // where they may.
-func (w writer) placeholderPod(template *corev1.PodTemplateSpec) *corev1.Pod {
+func (w writer) placeholderPod(template *corev1.PodTemplateSpec, near []corev1.NodeSelector) *corev1.Pod {
 	spec := w.spec()
+	spec.Near = near
 	requests := resourcehelper.PodRequests(&corev1.Pod{Spec: template.Spec}, resourcehelper.PodResourcesOptions{})
 	spec.Image, spec.Placement, spec.PullSecrets = template.Spec.Containers[0].Image, manifest.PlacementOf(template.Spec), template.Spec.ImagePullSecrets
 	spec.Resources = corev1.ResourceRequirements{Requests: requests, Limits: requests}
@@ -106,5 +111,5 @@ func RehearsedPlaceholder(c volumes.Carrier, claim volumes.Ref, template *corev1
 	w := writer{Carrier: c}
 	w.action.Ref, w.action.Copy.Attempt = claim, 1
 	w.action.Copy.Pod = snapshot.PlaceholderName(claim, c.Owner, 1)
-	return w.placeholderPod(template)
+	return w.placeholderPod(template, nil)
 }

@@ -154,3 +154,42 @@ func TestPlaceholder(t *testing.T) {
 		t.Errorf("it goes with %+v", owners)
 	}
 }
+
+// disk is a volume that only nodes with a label reach.
+func disk(name, key, value string) *corev1.PersistentVolume {
+	return &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.PersistentVolumeSpec{
+		NodeAffinity: &corev1.VolumeNodeAffinity{Required: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
+			MatchExpressions: []corev1.NodeSelectorRequirement{{Key: key, Operator: corev1.NodeSelectorOpIn, Values: []string{value}}},
+		}}}},
+	}}
+}
+
+// TestWithinReach: who has a new volume made runs where the ordinal's other ones are within reach; a pod that reads does not.
+func TestWithinReach(t *testing.T) {
+	for role, tc := range map[volumes.Role]struct {
+		method volumes.Method
+		want   int
+	}{volumes.RoleReceiver: {Copy{}, 2}, volumes.RoleSender: {Copy{}, 0}, volumes.RolePlaceholder: {Snapshot{}, 2}} {
+		t.Run(string(role), func(t *testing.T) {
+			s := newSides(t)
+			s.Taker = fake.NewClientBuilder().WithObjects(disk("taken", "zone", "b"), &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: "anywhere"}},
+				&corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "in"}}).Build()
+			if err := s.Giver.Create(t.Context(), disk("given", "rack", "3")); err != nil {
+				t.Fatal(err)
+			}
+			s.pair.Beside = volumes.Beside{Taken: []string{"taken", "anywhere"}, Given: []string{"given"}}
+			action := volumes.Action{Verb: volumes.CreateMover, Ref: volumes.Ref{Namespace: "team", Name: "in"}, Copy: volumes.CopyAction{Role: role, Pod: "pod", Attempt: 1}}
+			made, err := tc.method.Apply(t.Context(), s.Carrier, action, s.pair)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var asked []corev1.NodeSelectorRequirement
+			if affinity := made.(*corev1.Pod).Spec.Affinity; affinity != nil {
+				asked = affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms[0].MatchExpressions
+			}
+			if len(asked) != tc.want || tc.want > 0 && (asked[0].Key != "zone" || asked[1].Key != "rack") {
+				t.Errorf("it asks for %+v", asked)
+			}
+		})
+	}
+}

@@ -191,6 +191,8 @@ func (v view) filled() volumes.Verdict {
 		})
 	case v.Snapshot.Source != at:
 		return blockedBy(v.unrestored("claim %s does not name VolumeSnapshot %s as its data source: something has taken that off", named(in.Ref), at))
+	case !in.Bound() && v.Snapshot.WaitsForPod && !v.Placeholder.Found && v.Beside.Unplaced != "":
+		return v.Beside.Wait(in.Ref)
 	case !in.Bound() && v.Snapshot.WaitsForPod && !v.Placeholder.Found:
 		verdict := v.on(volumes.CreateMover, in.Ref, false)
 		verdict.Action.UID = in.Claim.UID

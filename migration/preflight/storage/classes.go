@@ -5,7 +5,6 @@ package storage
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -27,8 +26,6 @@ type Asked struct {
 	Drivers map[string]string
 	// Anew are the templates of which the destination makes new volumes for the ordinals that move.
 	Anew map[string]bool
-	// Copied are those that are copied, each by a pod of its own.
-	Copied map[string]bool
 }
 
 // Classes warns of claim templates whose storage class the destination does not have, or has of another
@@ -36,7 +33,6 @@ type Asked struct {
 // is added there later does. Where new volumes are made for the ordinals that move it refuses.
 func Classes(at endpoint.Endpoint, source *appsv1.StatefulSet, classes []storagev1.StorageClass, asked Asked) []plan.Finding {
 	var found []plan.Finding
-	var waiting []string
 	for i := range source.Spec.VolumeClaimTemplates {
 		template := &source.Spec.VolumeClaimTemplates[i]
 		name := template.Spec.StorageClassName
@@ -53,31 +49,8 @@ func Classes(at endpoint.Endpoint, source *appsv1.StatefulSet, classes []storage
 			}
 			found = append(found, *finding)
 		}
-		if asked.Copied[template.Name] && waits(name, classes) {
-			waiting = append(waiting, template.Name)
-		}
-	}
-	if len(waiting) > 1 {
-		found = append(found, apart(at, waiting))
 	}
 	return found
-}
-
-// waits says whether the volumes of a class are made where their first pod runs; a name of nil is the default one.
-func waits(name *string, classes []storagev1.StorageClass) bool {
-	return slices.ContainsFunc(classes, func(c storagev1.StorageClass) bool {
-		is := name == nil && c.Annotations[defaultClass] == "true" || name != nil && c.Name == *name
-		return is && c.VolumeBindingMode != nil && *c.VolumeBindingMode == storagev1.VolumeBindingWaitForFirstConsumer
-	})
-}
-
-// apart is for claims of one ordinal whose volumes are made where the pods run that copy them.
-func apart(at endpoint.Endpoint, templates []string) plan.Finding {
-	return plan.Finding{
-		Reason: volumes.ReasonVolumesApart, Object: "claim templates " + strings.Join(templates, ", "),
-		Message: fmt.Sprintf("the volumes of claim templates %s are each made where the pod runs that copies it (volumeBindingMode WaitForFirstConsumer in cluster %s): those of one ordinal may be out of reach of one another, and its pod would stay Pending", strings.Join(templates, ", "), at.Cluster),
-		Remedy:  "name a class with volumeBindingMode Immediate for all of them but one: spec.volumes of the Migration, --storage-class TEMPLATE=CLASS",
-	}
 }
 
 func classOf(at endpoint.Endpoint, template string, name *string, classes []storagev1.StorageClass, driver string) *plan.Finding {

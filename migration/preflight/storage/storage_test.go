@@ -1,7 +1,6 @@
 package storage
 
 import (
-	"slices"
 	"strings"
 	"testing"
 
@@ -58,35 +57,6 @@ func TestClasses(t *testing.T) {
 			set.Spec.VolumeClaimTemplates = []corev1.PersistentVolumeClaim{{ObjectMeta: metav1.ObjectMeta{Name: "data"}, Spec: corev1.PersistentVolumeClaimSpec{StorageClassName: tc.class}}}
 			found := Classes(endpointtest.Destination(nil), set, tc.classes, Asked{Classes: map[string]*string{"data": tc.mapped}, Drivers: map[string]string{"data": tc.driver}})
 			wantOne(t, found, volumes.ReasonClassMissing, true, tc.says)
-		})
-	}
-}
-
-// TestApart: of claims that are copied, at most one may have its volume made where the pod runs that copies it.
-func TestApart(t *testing.T) {
-	classes := []storagev1.StorageClass{
-		{ObjectMeta: metav1.ObjectMeta{Name: "waits"}, VolumeBindingMode: new(storagev1.VolumeBindingWaitForFirstConsumer)},
-		{ObjectMeta: metav1.ObjectMeta{Name: "at-once"}, VolumeBindingMode: new(storagev1.VolumeBindingImmediate)},
-	}
-	both := map[string]bool{"data": true, "wal": true}
-	for name, tc := range map[string]struct {
-		data, wal string
-		copied    map[string]bool
-		says      string
-	}{
-		"both wait":                {"waits", "waits", both, "claim templates data, wal are each made where the pod runs"},
-		"one waits":                {"waits", "at-once", both, ""},
-		"both wait, one is copied": {"waits", "waits", map[string]bool{"data": true}, ""},
-		"both are made at once":    {"at-once", "at-once", both, ""},
-	} {
-		t.Run(name, func(t *testing.T) {
-			set := &appsv1.StatefulSet{}
-			for template, class := range map[string]string{"data": tc.data, "wal": tc.wal} {
-				set.Spec.VolumeClaimTemplates = append(set.Spec.VolumeClaimTemplates, corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: template}, Spec: corev1.PersistentVolumeClaimSpec{StorageClassName: &class}})
-			}
-			slices.SortFunc(set.Spec.VolumeClaimTemplates, func(a, b corev1.PersistentVolumeClaim) int { return strings.Compare(a.Name, b.Name) })
-			found := Classes(endpointtest.Destination(nil), set, classes, Asked{Copied: tc.copied})
-			wantOne(t, found, volumes.ReasonVolumesApart, false, tc.says)
 		})
 	}
 }

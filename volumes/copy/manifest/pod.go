@@ -3,6 +3,7 @@ package manifest
 import (
 	"fmt"
 	"maps"
+	"slices"
 	"strconv"
 	"time"
 
@@ -207,6 +208,7 @@ func (s Spec) place(pod *corev1.Pod) {
 	pod.Spec.Tolerations = append([]corev1.Toleration(nil), p.Tolerations...)
 	if s.Node == "" {
 		pod.Spec.NodeSelector, pod.Spec.Affinity = maps.Clone(p.NodeSelector), p.Affinity.DeepCopy()
+		s.stayNear(pod)
 		for _, each := range p.Spread {
 			pod.Spec.TopologySpreadConstraints = append(pod.Spec.TopologySpreadConstraints, *each.DeepCopy())
 		}
@@ -221,6 +223,35 @@ func (s Spec) place(pod *corev1.Pod) {
 			MatchFields: []corev1.NodeSelectorRequirement{{Key: metav1.ObjectNameField, Operator: corev1.NodeSelectorOpIn, Values: []string{s.Node}}},
 		}}},
 	}}
+}
+
+// stayNear has the pod run only where each of the volumes is within reach. The terms of a node selector are alternatives, so that each of
+// one is combined with each of the other.
+func (s Spec) stayNear(pod *corev1.Pod) {
+	for _, near := range s.Near {
+		if pod.Spec.Affinity == nil {
+			pod.Spec.Affinity = &corev1.Affinity{}
+		}
+		if pod.Spec.Affinity.NodeAffinity == nil {
+			pod.Spec.Affinity.NodeAffinity = &corev1.NodeAffinity{}
+		}
+		at := pod.Spec.Affinity.NodeAffinity
+		if at.RequiredDuringSchedulingIgnoredDuringExecution == nil {
+			at.RequiredDuringSchedulingIgnoredDuringExecution = near.DeepCopy()
+			continue
+		}
+		asked := at.RequiredDuringSchedulingIgnoredDuringExecution
+		var both []corev1.NodeSelectorTerm
+		for _, one := range asked.NodeSelectorTerms {
+			for _, other := range near.NodeSelectorTerms {
+				both = append(both, corev1.NodeSelectorTerm{
+					MatchExpressions: slices.Concat(one.MatchExpressions, other.MatchExpressions),
+					MatchFields:      slices.Concat(one.MatchFields, other.MatchFields),
+				})
+			}
+		}
+		asked.NodeSelectorTerms = both
+	}
 }
 
 // outOfMeshLabels and outOfMeshAnnotations keep service meshes from adding a proxy: it would outlive the mover, so

@@ -183,3 +183,29 @@ func TestAddress(t *testing.T) {
 		})
 	}
 }
+
+// TestStayNear: a pod matches what it asked for itself and the node affinity of each volume, which have alternatives each.
+func TestStayNear(t *testing.T) {
+	term := func(key string) corev1.NodeSelectorTerm {
+		return corev1.NodeSelectorTerm{MatchExpressions: []corev1.NodeSelectorRequirement{{Key: key, Operator: corev1.NodeSelectorOpExists}}}
+	}
+	s := spec()
+	s.Placement.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{
+		NodeSelectorTerms: []corev1.NodeSelectorTerm{term("a"), term("b")},
+	}}}
+	s.Near = []corev1.NodeSelector{{NodeSelectorTerms: []corev1.NodeSelectorTerm{term("1"), term("2")}}, {NodeSelectorTerms: []corev1.NodeSelectorTerm{term("x")}}}
+	var got []string
+	for _, term := range Receiver(s).Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms {
+		keys := ""
+		for _, each := range term.MatchExpressions {
+			keys += each.Key
+		}
+		got = append(got, keys)
+	}
+	if want := []string{"a1x", "a2x", "b1x", "b2x"}; !slices.Equal(got, want) {
+		t.Errorf("it matches %v, and is to match %v", got, want)
+	}
+	if kept := s.Placement.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms; len(kept) != 2 {
+		t.Errorf("what it was made from has %d terms", len(kept))
+	}
+}

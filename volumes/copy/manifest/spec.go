@@ -115,6 +115,8 @@ type Spec struct {
 	// Node is where it must run; empty: where Placement lets it.
 	Node      string
 	Placement Placement
+	// Near are the node affinities of other volumes that the ordinal's pod is to mount: where the pod runs it must match each of them.
+	Near []corev1.NodeSelector
 	// Security replaces Root's, where it is set.
 	Security *Security
 	// SELinux is that of the application's pods, so that what one of them has labelled the other may read.

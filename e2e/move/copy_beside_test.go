@@ -1,0 +1,101 @@
+package move
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"os"
+	"path/filepath"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/sliceshift/sliceshift/e2e/fixture"
+	"github.com/sliceshift/sliceshift/e2e/harness"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+// onNode is a node selector for one node.
+func onNode(name string) corev1.NodeSelectorTerm {
+	return corev1.NodeSelectorTerm{MatchExpressions: []corev1.NodeSelectorRequirement{{Key: corev1.LabelHostname, Operator: corev1.NodeSelectorOpIn, Values: []string{name}}}}
+}
+
+// addNode adds a node to the destination that nobody else's pods run on, and returns its name.
+func addNode(v *harness.Move, destination kubernetes.Interface, taint corev1.Taint) string {
+	nodes := destination.CoreV1().Nodes()
+	like, err := nodes.Get(v.Ctx, "node-0", metav1.GetOptions{})
+	v.Must(err)
+	name := "node-" + v.App.Namespace
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: maps.Clone(like.Labels)}, Spec: corev1.NodeSpec{Taints: []corev1.Taint{taint}}}
+	node.Labels[corev1.LabelHostname] = name
+	node, err = nodes.Create(v.Ctx, node, metav1.CreateOptions{})
+	v.Must(err)
+	v.T.Cleanup(func() { v.Must(nodes.Delete(context.WithoutCancel(v.Ctx), name, metav1.DeleteOptions{})) })
+	patch, err := json.Marshal(map[string]any{"status": map[string]any{"capacity": like.Status.Capacity, "allocatable": like.Status.Allocatable}})
+	v.Must(err)
+	_, err = nodes.Patch(v.Ctx, name, types.MergePatchType, patch, metav1.PatchOptions{}, "status")
+	v.Must(err)
+	return node.Name
+}
+
+// ofTwoNodes has the destination's disks be those of nodes, and a class that waits for a pod choose among them: data are on a node of the
+// test's own, logs there and on node-0, and the application would rather be on node-0.
+func ofTwoNodes(v *harness.Move) {
+	class, destination := "nodes-"+v.App.Namespace, kubernetes.NewForConfigOrDie(v.To.RESTConfig())
+	taint := corev1.Taint{Key: "e2e.sliceshift.io/test", Value: v.App.Namespace, Effect: corev1.TaintEffectNoSchedule}
+	far := addNode(v, destination, taint)
+	_, err := destination.StorageV1().StorageClasses().Create(v.Ctx, &storagev1.StorageClass{
+		ObjectMeta: metav1.ObjectMeta{Name: class}, Provisioner: "kubernetes.io/no-provisioner", VolumeBindingMode: new(storagev1.VolumeBindingWaitForFirstConsumer),
+	}, metav1.CreateOptions{})
+	v.Must(err)
+	folders := v.T.TempDir()
+	for _, disk := range []struct{ name, node, size string }{{"data", far, "2Gi"}, {"logs-near", "node-0", "1Gi"}, {"logs-far", far, "1Gi"}} {
+		folder := filepath.Join(folders, disk.name)
+		v.Must(os.Mkdir(folder, 0o700))
+		_, err := destination.CoreV1().PersistentVolumes().Create(v.Ctx, &corev1.PersistentVolume{
+			ObjectMeta: metav1.ObjectMeta{Name: v.App.Namespace + "-" + disk.name},
+			Spec: corev1.PersistentVolumeSpec{
+				Capacity: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse(disk.size)}, StorageClassName: class,
+				AccessModes:                   []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
+				PersistentVolumeReclaimPolicy: corev1.PersistentVolumeReclaimDelete,
+				PersistentVolumeSource:        corev1.PersistentVolumeSource{Local: &corev1.LocalVolumeSource{Path: folder}},
+				NodeAffinity:                  &corev1.VolumeNodeAffinity{Required: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{onNode(disk.node)}}},
+			},
+		}, metav1.CreateOptions{})
+		v.Must(err)
+	}
+	for i := range v.Migration.Spec.Volumes {
+		v.Migration.Spec.Volumes[i].StorageClassName = &class
+	}
+	v.Migration.Spec.Volumes[0].Copy.Size = new(resource.MustParse("2Gi"))
+	v.App.Adapt = func(set *appsv1.StatefulSet) {
+		set.Spec.Template.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
+			PreferredDuringSchedulingIgnoredDuringExecution: []corev1.PreferredSchedulingTerm{{Weight: 100, Preference: onNode("node-0")}},
+		}}
+		set.Spec.Template.Spec.Tolerations = []corev1.Toleration{{Key: taint.Key, Operator: corev1.TolerationOpEqual, Value: taint.Value, Effect: taint.Effect}}
+	}
+}
+
+// TestCopyWithinReach: where a class makes a volume where its receiver runs, all of an ordinal's are made within the reach of one node.
+func TestCopyWithinReach(t *testing.T) {
+	t.Parallel()
+	app := fixture.App{Replicas: 1, Claims: []string{"data", "logs"}}
+	v := newMove(t, app, harness.AcrossClusters, severally(
+		api.VolumeSpec{ClaimTemplate: "data", Method: api.MethodCopy}, api.VolumeSpec{ClaimTemplate: "logs", Method: api.MethodCopy},
+	), ofTwoNodes)
+	data, logs := v.fillEach("data"), v.fillEach("logs")
+	v.Run()
+	v.ExpectMoved()
+	v.expectEqual(data, v.places(v.There(), "data"))
+	v.expectEqual(logs, v.places(v.There(), "logs"))
+	if at := v.places(v.There(), "logs")[0]; filepath.Base(at) != "logs-far" {
+		t.Errorf("logs are on %s, out of reach of data", at)
+	}
+	v.Audit()
+}

@@ -1,0 +1,72 @@
+package plan_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/sliceshift/sliceshift/migration/plan"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/volumes"
+)
+
+// on is a claim that has a volume; without a name it has none yet.
+func on(claim, volume string) volumes.Holding {
+	h := volumes.Holding{Ref: volumes.Ref{Namespace: "team", Name: claim}, Claim: volumes.Claim{Found: true, UID: types.UID(claim)}}
+	if volume == "" {
+		return h
+	}
+	h.Claim.Phase, h.Claim.Volume = corev1.ClaimBound, volume
+	h.Volume = volumes.Volume{Found: true, Name: volume, ClaimRef: volumes.Ref{Namespace: "team", Name: claim, UID: types.UID(claim)}}
+	return h
+}
+
+// way is a volume of ordinal 0 that is at the source; incoming is the one that is filled for the destination, taken the one there.
+func way(template string, method api.VolumeMethod, incoming, taken string) plan.OrdinalVolume {
+	v := plan.OrdinalVolume{Template: template, Method: method, Source: on(template+"-web-0", "old-"+template), Destination: on(template+"-web-0", taken)}
+	if method == api.MethodCopy || method == api.MethodSnapshot {
+		v.Copy = &volumes.Copying{Incoming: on("in-"+template, incoming)}
+	}
+	return v
+}
+
+// TestBesideOf: a new volume is made beside those that the ordinal has, or will have, at the taker, and one after the other: first those
+// that are filled while it runs, in the order of the templates.
+func TestBesideOf(t *testing.T) {
+	elsewhere := way("data", api.MethodCopy, "new-other", "")
+	elsewhere.Ordinal = 1
+	for name, tc := range map[string]struct {
+		others []plan.OrdinalVolume
+		method api.VolumeMethod
+		want   volumes.Beside
+	}{
+		"alone":                            {nil, api.MethodCopy, volumes.Beside{}},
+		"of another ordinal":               {[]plan.OrdinalVolume{elsewhere}, api.MethodCopy, volumes.Beside{}},
+		"beside one that has its volume":   {[]plan.OrdinalVolume{way("data", api.MethodCopy, "new-data", "")}, api.MethodCopy, volumes.Beside{Taken: []string{"new-data"}}},
+		"beside one that was taken over":   {[]plan.OrdinalVolume{way("data", api.MethodCopy, "", "new-data")}, api.MethodCopy, volumes.Beside{Taken: []string{"new-data"}}},
+		"after one that comes first":       {[]plan.OrdinalVolume{way("data", api.MethodCopy, "", "")}, api.MethodCopy, volumes.Beside{Unplaced: "in-data"}},
+		"before one that comes later":      {[]plan.OrdinalVolume{way("z", api.MethodCopy, "", "")}, api.MethodCopy, volumes.Beside{}},
+		"a copy before a snapshot":         {[]plan.OrdinalVolume{way("data", api.MethodSnapshot, "", "")}, api.MethodCopy, volumes.Beside{}},
+		"a snapshot after a copy":          {[]plan.OrdinalVolume{way("z", api.MethodCopy, "", "")}, api.MethodSnapshot, volumes.Beside{Unplaced: "in-z"}},
+		"beside a disk that comes along":   {[]plan.OrdinalVolume{way("data", api.MethodRebind, "", "")}, api.MethodCopy, volumes.Beside{Given: []string{"old-data"}}},
+		"beside a disk that has come":      {[]plan.OrdinalVolume{way("data", api.MethodRebind, "", "old-data")}, api.MethodCopy, volumes.Beside{Taken: []string{"old-data"}}},
+		"beside what is made with the pod": {[]plan.OrdinalVolume{way("data", api.MethodEmpty, "", "")}, api.MethodCopy, volumes.Beside{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			v := way("logs", tc.method, "", "")
+			all := []plan.OrdinalVolume{v}
+			for _, other := range tc.others {
+				if other.Template < v.Template {
+					all = append([]plan.OrdinalVolume{other}, all...)
+				} else {
+					all = append(all, other)
+				}
+			}
+			if diff := cmp.Diff(tc.want, plan.BesideOf(all, v, plan.SourceSide)); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
