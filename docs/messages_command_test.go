@@ -16,12 +16,16 @@ var commands = map[string]string{
 func command(of ast.Expr) (string, bool) {
 	call, is := of.(*ast.CallExpr)
 	if !is {
-		return "kubectl", nameOf(of) == "kubectl"
+		return "kubectl", strings.EqualFold(nameOf(of), "kubectl")
 	}
 	name := nameOf(call.Fun)
 	if name == "Command" && len(call.Args) > 0 {
 		form, given := literal(call.Args[0])
 		return "kubectl " + filled(form, call.Args[1:]), given
+	}
+	if name == "Migrate" {
+		arguments, given := literal(call.Args[2])
+		return "kubectl migrate " + arguments, given
 	}
 	text, is := commands[name]
 	return text, is

@@ -254,6 +254,9 @@ func (p sources) forms(in *ast.FuncDecl, of ast.Expr, depth int) []string {
 	if text, is := literal(of); is {
 		return []string{text}
 	}
+	if text, is := command(of); is {
+		return []string{text}
+	}
 	switch of := of.(type) {
 	case *ast.ParenExpr:
 		return p.forms(in, of.X, depth)
@@ -277,9 +280,6 @@ func (p sources) forms(in *ast.FuncDecl, of ast.Expr, depth int) []string {
 // called is what a call returns.
 func (p sources) called(in *ast.FuncDecl, call *ast.CallExpr, depth int) []string {
 	name := nameOf(call.Fun)
-	if text, is := command(call); is {
-		return []string{text}
-	}
 	if name == "Migrate" {
 		return joined([]string{"kubectl migrate "}, p.forms(in, call.Args[2], depth))
 	}

@@ -109,9 +109,8 @@ type Options struct {
 	Notify func()
 	// Policy says which volumes may be made in the other cluster.
 	Policy volumes.Policy
-	// Secrets reads those of the migration's namespace for its health gates, live. Addresses are where
-	// these may ask a Prometheus.
-	Secrets   client.Reader
+	// Secrets are those of the migration's namespace, for its health gates. Addresses are where these may ask a Prometheus.
+	Secrets   health.Secrets
 	Addresses health.Addresses
 	// Traffic is what handoffs of all migrations share; nil: nothing is bounded.
 	Traffic Traffic

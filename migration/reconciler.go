@@ -289,7 +289,7 @@ func (r *Reconciler) engine(ctx context.Context, m *api.Migration) (*driven, err
 	created := &driven{uid: m.UID, checked: time.Now(), generation: m.Generation, source: from, destination: to}
 	created.engine = NewEngine(m, Options{
 		Source: from.connection, Destination: to.connection, Holder: r.Holder, Policy: r.Volumes,
-		Secrets: r.Connector.Secrets, Addresses: r.Addresses, Traffic: traffic{r, key},
+		Secrets: health.Secrets{Reader: r.Connector.Secrets, Kubectl: plan.Kubectl(localName, "")}, Addresses: r.Addresses, Traffic: traffic{r, key},
 		Records: records.Resource{Client: r.Client, Namespace: m.Namespace, Name: m.Name},
 		Notify: func() {
 			r.queue.AddWithOpts(priorityqueue.AddOpts{Priority: new(int(created.urgency.Load()))}, reconcile.Request{NamespacedName: key})

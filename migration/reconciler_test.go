@@ -83,7 +83,7 @@ func TestConnectedWhileDeleted(t *testing.T) {
 		"deleted, its Secret another":        {deleted, other, true, ""},
 		"deleted, its Secret cannot be used": {deleted, unfit, true, ""},
 		"under way, its Secret as it was":    {hasBegun, same, false, ""},
-		"under way, its Secret gone":         {hasBegun, gone, true, "kubectl create secret"},
+		"under way, its Secret gone":         {hasBegun, gone, true, "in cluster local: kubectl create secret"},
 		"under way, its Secret another":      {hasBegun, other, true, ""},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -37,7 +37,7 @@ func holdUnstored(lost *records.NotStoredError) *plan.Hold {
 	return plan.Stalled(api.ReasonStatusNotStored,
 		fmt.Sprintf("the API server has not stored %s of the Migration, which the move must not forget: its resource definition is older than this process, or a webhook has changed what was written; nothing is done on either side without it",
 			strings.Join(lost.Fields, ", ")),
-		"install the definitions of this version: kubectl migrate install --crds-only").Hold
+		"install the definitions of this version: "+plan.Migrate(localName, "", "install --crds-only")).Hold
 }
 
 // stallUnstored has the status be what it was before a write of which not all was stored, and say why nothing goes on.

@@ -83,7 +83,7 @@ func TestStatusNotStored(t *testing.T) {
 		if err != nil || hold == nil || hold.Reason != api.ReasonStatusNotStored || outcome.Stalls != (i == 0) || outcome.RequeueAfter != pass.RequeueRefused {
 			t.Fatalf("%d: %v, %+v", i, err, outcome)
 		}
-		if !strings.Contains(hold.Message, "status.handoff.volumes") || !strings.Contains(hold.Remedy, "kubectl migrate install --crds-only") {
+		if !strings.Contains(hold.Message, "status.handoff.volumes") || !strings.Contains(hold.Remedy, "in cluster local: kubectl migrate install --crds-only") {
 			t.Errorf("it says %q, %q", hold.Message, hold.Remedy)
 		}
 		for what, status := range map[string]api.MigrationStatus{"stored": server.stored.Status, "in memory": m.Status} {

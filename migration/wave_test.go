@@ -62,8 +62,9 @@ func TestWaveNames(t *testing.T) {
 		all = append(all, *west(name, 1))
 	}
 	const want = "waiting for the waves before 3: not moved yet in namespace shop: a, b, c, d, e and 2 more"
-	if got := waveHold(m, all).Message; got != want {
-		t.Errorf("%q, want %q", got, want)
+	hold := waveHold(m, all)
+	if hold.Message != want || !strings.Contains(hold.Remedy, ": in cluster local: kubectl patch migration -n shop m ") {
+		t.Errorf("%q, want %q; %s", hold.Message, want, hold.Remedy)
 	}
 }
 

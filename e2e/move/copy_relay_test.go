@@ -111,7 +111,7 @@ func TestCopyRelayRights(t *testing.T) {
 		}
 	}
 	expect(v.relaysAs(v.mover(v.part("delete", "patch")), exitRefused),
-		"create pods/portforward", "kubectl create role sliceshift-relay -n "+v.App.Namespace+" --verb=create --resource=pods/portforward", "sliceshift-mover-pods")
+		"create pods/portforward", " create role sliceshift-relay -n "+v.App.Namespace+" --verb=create --resource=pods/portforward", "sliceshift-mover-pods")
 	v.ExpectSlice(v.Here(), 0, 1)
 	expect(v.relaysAs(v.mover("sliceshift-mover-pods"), 0), "transport=relay", volumes.ReasonCopyRelayed)
 	v.ExpectMoved()

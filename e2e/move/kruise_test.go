@@ -177,7 +177,7 @@ func TestAdoptKruise(t *testing.T) {
 			t.Errorf("it says %s", out)
 		}
 		file := filepath.Join(dir, v.App.Namespace+"-web.statefulset.yaml")
-		if out := v.adoptKruise(dir, 1); !strings.Contains(out, "of an earlier try is here: kubectl create -f") || v.lives() != before {
+		if out := v.adoptKruise(dir, 1); !strings.Contains(out, "of an earlier try is here: kubectl --kubeconfig ") || v.lives() != before {
 			t.Errorf("it says %s; pods\n%s", out, v.lives())
 		}
 		v.Must(v.Source.AdmissionregistrationV1().ValidatingAdmissionPolicyBindings().Delete(v.Ctx, policy, metav1.DeleteOptions{}))

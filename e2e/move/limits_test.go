@@ -177,7 +177,7 @@ func TestNobodyIsDownForAnAnswer(t *testing.T) {
 		"an expression that is no CEL":      ofExpression("object.", api.ReasonGateInvalid, "is no CEL"),
 		"an expression that costs too much": ofExpression(costly, api.ReasonGateTooCostly, "cel.expression"),
 		"a Secret that is written over":     ofSecret(`{"stringData":{"value":"abc.DEF-0"}}`, api.ReasonGateUnanswered, "HTTP 401"),
-		"a Secret that loses its key":       ofSecret(`{"data":{"value":null}}`, api.ReasonGateInvalid, "kubectl create secret"),
+		"a Secret that loses its key":       ofSecret(`{"data":{"value":null}}`, api.ReasonGateInvalid, "create secret generic"),
 		"a Job of a gate that is refused":   ofGateJob,
 		"a Job of a hook that is refused":   ofHookJob,
 		"a hook that hangs after the start": ofHook(api.HookAfterOrdinal),

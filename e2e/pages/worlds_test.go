@@ -106,20 +106,20 @@ spec:
 
 // What the runbook looks at besides the application, in both clusters.
 const (
-	besidesEast = `apiVersion: v1
-kind: Pod
-metadata: {name: report-1, namespace: shop}
-spec:
-  containers: [{name: report, image: "report:1"}]
-  volumes: [{name: shared, persistentVolumeClaim: {claimName: shared}}]
----
-apiVersion: storage.k8s.io/v1
+	besidesEast = `apiVersion: storage.k8s.io/v1
 kind: VolumeAttachment
 metadata: {name: shop-attached}
 spec: {attacher: disks.example.com, nodeName: node-0, source: {persistentVolumeName: shop-data-web-0}}
 ---
 ` + sharedClaim
 	besidesWest = `apiVersion: v1
+kind: Pod
+metadata: {name: report-1, namespace: shop}
+spec:
+  containers: [{name: report, image: "report:1"}]
+  volumes: [{name: shared, persistentVolumeClaim: {claimName: shared}}]
+---
+apiVersion: v1
 kind: Service
 metadata: {name: web-3, namespace: shop}
 spec: {clusterIP: None, selector: {app: web}}

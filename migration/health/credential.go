@@ -16,9 +16,9 @@ import (
 
 // credential is one key of a Secret, whose value is sent with a question and is in no answer.
 type credential struct {
-	reader client.Reader
-	at     client.ObjectKey
-	key    string
+	from Secrets
+	at   client.ObjectKey
+	key  string
 	// where names the Secret for people, and use what its value is.
 	where, use string
 	// bearer is true for a token, and false for the whole value of a header.
@@ -27,20 +27,20 @@ type credential struct {
 
 // read is the value as it is now.
 func (c credential) read(ctx context.Context) (string, *Answer) {
-	if c.reader == nil {
+	if c.from.Reader == nil {
 		return "", new(because(api.ReasonGateUnanswered, c.where+" cannot be read here"))
 	}
-	secret, err := endpoint.Get[corev1.Secret](ctx, c.reader, c.at)
+	secret, err := endpoint.Get[corev1.Secret](ctx, c.from.Reader, c.at)
 	switch {
 	case endpoint.LacksRight(err):
 		return "", new(because(api.ReasonGateUnanswered, fmt.Sprintf(
-			"%s, with %s, was not read for want of a right: %s. Allow it to who is named there: kubectl create role gate-%s -n %s --verb=get --resource=secrets --resource-name=%s, and bind it",
-			c.where, c.use, endpoint.OneLine(err), c.at.Name, c.at.Namespace, c.at.Name)))
+			"%s, with %s, was not read for want of a right: %s. Allow it to who is named there: %s create role gate-%s -n %s --verb=get --resource=secrets --resource-name=%s, and bind it",
+			c.where, c.use, endpoint.OneLine(err), c.from.Kubectl, c.at.Name, c.at.Namespace, c.at.Name)))
 	case err != nil:
 		return "", new(because(api.ReasonGateUnanswered, fmt.Sprintf("%s, with %s, could not be read: %s", c.where, c.use, endpoint.OneLine(err))))
 	case secret == nil || len(secret.Data[c.key]) == 0:
-		return "", new(because(api.ReasonGateInvalid, fmt.Sprintf("%s with key %q, which holds %s, does not exist; make it: kubectl create secret generic -n %s %s --from-literal=%s=TOKEN",
-			c.where, c.key, c.use, c.at.Namespace, c.at.Name, c.key)))
+		return "", new(because(api.ReasonGateInvalid, fmt.Sprintf("%s with key %q, which holds %s, does not exist; make it: %s create secret generic -n %s %s --from-literal=%s=TOKEN",
+			c.where, c.key, c.use, c.from.Kubectl, c.at.Namespace, c.at.Name, c.key)))
 	}
 	value := strings.TrimSpace(string(secret.Data[c.key]))
 	switch {

@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sliceshift/sliceshift/internal/clusters"
+	"github.com/sliceshift/sliceshift/migration/endpoint"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
@@ -78,11 +79,22 @@ type Side struct {
 	Namespace, StatefulSet string
 }
 
+// kubectl begins a command for its cluster.
+func (s Side) kubectl() string {
+	return endpoint.Endpoint{Cluster: s.Connection.Name(), Flags: s.Connection.Flags()}.Kubectl()
+}
+
+// Secrets are those of a namespace: how they are read, live, and what begins a command for their cluster.
+type Secrets struct {
+	Reader  client.Reader
+	Kubectl string
+}
+
 // Sides is where questions go.
 type Sides struct {
 	Source, Destination Side
-	// Secrets reads those of the Migration's namespace, live.
-	Secrets client.Reader
+	// Secrets are those of the Migration's namespace.
+	Secrets Secrets
 	// Addresses are where a Prometheus may be.
 	Addresses Addresses
 }

@@ -56,14 +56,15 @@ func (a *httpAsker) named(s Subject) string {
 // askWithSecrets asks through a connection to the port of the pod: what goes through pods/proxy is not encrypted
 // between the API server and the pod, and Authorization is the API server's own there.
 func (a *httpAsker) askWithSecrets(ctx context.Context, s Subject, request clusters.PodRequest) Answer {
-	connection := a.sides.at(s.Side).Connection
+	side := a.sides.at(s.Side)
+	connection := side.Connection
 	if err := connection.Confidential(); err != nil {
 		return because(api.ReasonGateInvalid, fmt.Sprintf("what Secrets hold is not sent to %s: %v", s.pod(), err))
 	}
 	header := request.Header.Clone()
 	for _, each := range a.sent {
 		value, trouble := credential{
-			reader: connection.Live(), at: client.ObjectKey{Namespace: s.Namespace, Name: each.ref.Name}, key: each.ref.KeyOrDefault(),
+			from: Secrets{connection.Live(), side.kubectl()}, at: client.ObjectKey{Namespace: s.Namespace, Name: each.ref.Name}, key: each.ref.KeyOrDefault(),
 			where: fmt.Sprintf("Secret %s/%s in cluster %s", s.Namespace, each.ref.Name, s.Cluster),
 			use:   fmt.Sprintf("header %s for pod %s", each.header, s.Pod), bearer: each.bearer,
 		}.read(ctx)

@@ -85,7 +85,7 @@ func TestHTTPWithSecrets(t *testing.T) {
 		"a redirect":           {secretGate(8080, path("/away")), bad("HTTP 307")},
 		"an old token":         {secretGate(8080, key("old")), none("HTTP 401", `does not take what Secret shop/token, key "old", in cluster east`, "read anew")},
 		"none, as expected":    {secretGate(8080, func(g *api.HTTPGate) { g.BearerTokenSecretRef.Key, g.ExpectedStatus = "old", []int32{401} }), good()},
-		"no such key":          {secretGate(8080, key("gone")), wrong("Secret shop/token in cluster east", `key "gone"`, "kubectl create secret generic -n shop token --from-literal=gone=TOKEN")},
+		"no such key":          {secretGate(8080, key("gone")), wrong("Secret shop/token in cluster east", `key "gone"`, "in cluster east: kubectl create secret generic -n shop token --from-literal=gone=TOKEN")},
 		"no such Secret":       {secretGate(8080, func(g *api.HTTPGate) { g.BearerTokenSecretRef.Name = "gone" }), wrong("Secret shop/gone in cluster east")},
 		"two headers in one":   {secretGate(8080, header("X-Api-Key", "two")), wrong("characters that no header may have")},
 		"no token":             {secretGate(8080, key("two")), wrong("holds no bearer token")},

@@ -53,7 +53,6 @@ func (a *jobAsker) Ask(ctx context.Context, s Subject) Answer {
 	side := a.sides.at(which)
 	wanted := a.job(side, which, s)
 	name := fmt.Sprintf("Job %s/%s in cluster %s", wanted.Namespace, wanted.Name, side.Connection.Name())
-	at := endpoint.Endpoint{Cluster: side.Connection.Name(), Flags: side.Connection.Flags()}
 	live, found := side.Connection.Live(), &batchv1.Job{}
 	err := live.Get(ctx, client.ObjectKeyFromObject(wanted), found)
 	switch {
@@ -64,7 +63,7 @@ func (a *jobAsker) Ask(ctx context.Context, s Subject) Answer {
 	case err != nil:
 		return unmade(name, err)
 	}
-	return judgeJob(name, at.Kubectl(), wanted, found)
+	return judgeJob(name, side.kubectl(), wanted, found)
 }
 
 // made is for a Job that was created just now, by this process or by another one at the same time.

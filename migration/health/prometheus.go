@@ -37,7 +37,7 @@ type prometheusAsker struct {
 	address    *url.URL
 	transport  *http.Transport
 	expression *expression
-	secrets    client.Reader
+	secrets    Secrets
 }
 
 func newPrometheus(gate api.PrometheusGate, at []api.GatePoint, sides Sides) (*prometheusAsker, error) {
@@ -210,7 +210,7 @@ func (a *prometheusAsker) token(ctx context.Context, namespace string) (string, 
 		return "", nil
 	}
 	return credential{
-		reader: a.secrets, at: client.ObjectKey{Namespace: namespace, Name: ref.Name}, key: cmp.Or(ref.Key, "value"),
+		from: a.secrets, at: client.ObjectKey{Namespace: namespace, Name: ref.Name}, key: cmp.Or(ref.Key, "value"),
 		where: fmt.Sprintf("Secret %s/%s", namespace, ref.Name), use: "the token for " + a.name(), bearer: true,
 	}.read(ctx)
 }

@@ -148,7 +148,7 @@ func TestPrometheusToken(t *testing.T) {
 	secret := func(name, token string) *corev1.Secret {
 		return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name}, Data: map[string][]byte{"value": []byte(token)}}
 	}
-	sides := Sides{Secrets: clustertest.New(secret("token", "abc.DEF-1\n"), secret("empty", ""), secret("two", "a\r\nX: b")), Addresses: Addresses{Any: true}}
+	sides := Sides{Secrets: Secrets{clustertest.New(secret("token", "abc.DEF-1\n"), secret("empty", ""), secret("two", "a\r\nX: b")), "kubectl --context east"}, Addresses: Addresses{Any: true}}
 	for name, tc := range map[string]struct {
 		address, secret, key string
 		authority            []byte
@@ -156,7 +156,7 @@ func TestPrometheusToken(t *testing.T) {
 	}{
 		"shown":               {server.URL, "token", "", authority, good()},
 		"none":                {server.URL, "", "", authority, none("HTTP 401")},
-		"missing":             {server.URL, "gone", "", authority, wrong("Secret shop/gone", "kubectl create secret generic -n shop gone --from-literal=value=TOKEN")},
+		"missing":             {server.URL, "gone", "", authority, wrong("Secret shop/gone", "kubectl --context east create secret generic -n shop gone --from-literal=value=TOKEN")},
 		"empty":               {server.URL, "empty", "", authority, wrong("Secret shop/empty")},
 		"another key":         {server.URL, "token", "token", authority, wrong(`key "token"`)},
 		"no token":            {server.URL, "two", "", authority, wrong("holds no bearer token")},

@@ -89,7 +89,7 @@ func (p destinationPlanner) exports() *plan.Decision {
 			return effect(plan.Effect{Verb: plan.CreateExport, Side: name, Name: side.Service.Name})
 		}
 		object := fmt.Sprintf("ServiceExport %s/%s in cluster %s", side.Namespace, side.Service.Name, side.Cluster)
-		if decision := refusedExport(side.Export, object); decision != nil {
+		if decision := refusedExport(side.Export, object, side.Kubectl()); decision != nil {
 			return decision
 		}
 	}
@@ -97,13 +97,13 @@ func (p destinationPlanner) exports() *plan.Decision {
 }
 
 // refusedExport stalls when who implements the exports has refused this one.
-func refusedExport(e plan.Export, object string) *plan.Decision {
+func refusedExport(e plan.Export, object, kubectl string) *plan.Decision {
 	switch {
 	case e.Conflict != "":
 		return plan.Stalled(api.ReasonExportConflict, object+" is in conflict: "+e.Conflict,
 			"make both Services agree in type and ports; the oldest export wins")
 	case e.Invalid != "":
-		return plan.Stalled(api.ReasonExportInvalid, object+" is not valid: "+e.Invalid, "kubectl describe serviceexport of that name")
+		return plan.Stalled(api.ReasonExportInvalid, object+" is not valid: "+e.Invalid, kubectl+" describe serviceexport of that name")
 	}
 	return nil
 }
@@ -126,7 +126,7 @@ func (p namePlanner) names() *plan.Decision {
 			if decision := p.nameAt(name, n); decision != nil {
 				return decision
 			}
-			if decision := refusedExport(n.Export, side.ExportOf(n.Ordinal)); decision != nil {
+			if decision := refusedExport(n.Export, side.ExportOf(n.Ordinal), side.Kubectl()); decision != nil {
 				return decision
 			}
 		}

@@ -305,8 +305,8 @@ func (p gatePlanner) unrecorded() *plan.Hold {
 		Reason: api.ReasonVolumesChanged,
 		Message: fmt.Sprintf("status.baseline.volumes does not say how the volumes of claim template %s move: it was edited, or the resource definition is of an older version; an ordinal would move by what spec.volumes says now",
 			strings.Join(lost, ", ")),
-		Remedy: fmt.Sprintf("have the resource definitions of this version: kubectl migrate install --crds-only; then take the move back: %s, and when it is back run it again",
-			p.command("rollback")),
+		Remedy: fmt.Sprintf("have the resource definitions of this version: %s; then take the move back: %s, and when it is back run it again",
+			plan.Migrate("", p.Source.Flags, "install --crds-only"), p.command("rollback")),
 		Stalled: true,
 	}
 }
@@ -336,8 +336,8 @@ func (p gatePlanner) renamed() *plan.Hold {
 	return &plan.Hold{
 		Reason: api.ReasonServicesChanged, Stalled: true,
 		Message: "spec.services was changed in mid-move: " + strings.Join(changed, "; ") + "; clients would find the ordinals that have moved otherwise than those that move now, and what was made for them would be left behind",
-		Remedy: fmt.Sprintf(`have it as it was: kubectl patch migration -n %s %s --type=merge -p '{"spec":{"services":{"export":%t,"perOrdinal":"%s"}}}', or run once more with --export-services=%t --export-ordinals=%t; to have it otherwise take the move back first: %s, and when it is back change it and run it again`,
-			p.Migration.Namespace, p.Migration.Name, was.Export, was.PerOrdinal, was.Export, was.NamesOrdinals(), p.command("rollback")),
+		Remedy: fmt.Sprintf(`have it as it was: %s patch migration -n %s %s --type=merge -p '{"spec":{"services":{"export":%t,"perOrdinal":"%s"}}}', or run once more with --export-services=%t --export-ordinals=%t; to have it otherwise take the move back first: %s, and when it is back change it and run it again`,
+			plan.Kubectl("", p.Source.Flags), p.Migration.Namespace, p.Migration.Name, was.Export, was.PerOrdinal, was.Export, was.NamesOrdinals(), p.command("rollback")),
 	}
 }
 

@@ -147,6 +147,13 @@ func TestBinderIsCalled(t *testing.T) {
 			t.Errorf("%s: %q after %s, want %q after %s", name, inShort(got), got.Wait, tc.want, tc.wait)
 		}
 	}
+	for side, back := range map[plan.SideName]bool{plan.DestinationSide: false, plan.SourceSide: true} {
+		verdict := volumes.Verdict{Waits: "it is bound", Call: &volumes.Action{Verb: volumes.MarkClaim, Calls: 1, Copy: volumes.CopyAction{AtGiver: back}}}
+		p := midway(atFor(api.StepCarryVolumes, 0))
+		if got := p.unbound(plan.OrdinalVolume{Ordinal: 2, Method: api.MethodCopy}, verdict).Hold.Remedy; !strings.HasPrefix(got, p.Side(side).Kubectl()+" describe pvc ") {
+			t.Errorf("a claim of the %s is shown by %s", side, got)
+		}
+	}
 }
 
 // TestOutdatedTemplate: an ordinal does not go back in time by moving, except where it is asked to go

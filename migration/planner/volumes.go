@@ -187,11 +187,16 @@ func (p carryPlanner) copying(v plan.OrdinalVolume, verdict volumes.Verdict) *pl
 	}}
 }
 
-func (p carryPlanner) carryVolume(v plan.OrdinalVolume, action volumes.Action) *plan.Decision {
-	side := p.takerName
+// sideOf is where an action on a volume is done.
+func (p carryPlanner) sideOf(v plan.OrdinalVolume, action volumes.Action) plan.SideName {
 	if v.Way().AtGiver(action) {
-		side = p.giverName
+		return p.giverName
 	}
+	return p.takerName
+}
+
+func (p carryPlanner) carryVolume(v plan.OrdinalVolume, action volumes.Action) *plan.Decision {
+	side := p.sideOf(v, action)
 	if action.Verb == volumes.Restore {
 		return restorePolicy(side, v.Ordinal, action)
 	}
@@ -207,9 +212,13 @@ const mostCalls = 4
 
 // unbound waits for the binder, and calls it again when it takes long.
 func (p carryPlanner) unbound(v plan.OrdinalVolume, verdict volumes.Verdict) *plan.Decision {
+	side := p.taker
+	if verdict.Call != nil {
+		side = p.Side(p.sideOf(v, *verdict.Call))
+	}
 	decision := &plan.Decision{Hold: &plan.Hold{
 		Reason: api.ReasonVolumeUnbound, Message: "waiting until " + verdict.Waits,
-		Remedy: "kubectl describe pvc of that claim; is kube-controller-manager running?",
+		Remedy: side.Kubectl() + " describe pvc of that claim; is kube-controller-manager running?",
 	}}
 	if verdict.Call == nil || verdict.Call.Calls > mostCalls {
 		return decision

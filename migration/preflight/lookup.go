@@ -188,7 +188,7 @@ func (e *Inspector) inline(ctx context.Context, _ *api.Migration, source *appsv1
 			drivers = append(drivers, *driver)
 		}
 	}
-	return storage.Inline(e.Destination, source.Spec.Template.Spec, drivers), nil
+	return storage.Inline(e.Pair, source.Spec.Template.Spec, drivers), nil
 }
 
 // skew warns of versions between which something may be lost. Within a cluster the pods run already.
@@ -232,7 +232,7 @@ func (e *Inspector) placement(ctx context.Context, m *api.Migration, source, des
 		return nil, err
 	}
 	demand := scheduling.Demand{
-		Object: e.Source.Object(), Cluster: e.Destination.Cluster, Namespace: e.Destination.Namespace, Template: source.Spec.Template,
+		Object: e.Source.Object(), Cluster: e.Destination.Cluster, Kubectl: e.Destination.Kubectl(), Namespace: e.Destination.Namespace, Template: source.Spec.Template,
 		Pods: int32(len(movingOrdinals(m, source))), //nolint:gosec // bounded by plan.MaxOrdinals
 	}
 	if destination != nil {
@@ -250,7 +250,7 @@ func (e *Inspector) placement(ctx context.Context, m *api.Migration, source, des
 	if err != nil {
 		return nil, err
 	}
-	return slices.Concat(found, alone, apartFromVolume(demand, pvs, nodes, fitting)), nil
+	return slices.Concat(found, alone, e.apartFromVolume(demand, pvs, nodes, fitting)), nil
 }
 
 // alone finds that the pods must be near to others, and that there are none at the destination.

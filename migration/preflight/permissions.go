@@ -89,9 +89,9 @@ func relayRights(m *api.Migration) []Rule {
 }
 
 // remedyRelayRights mends a right that is missing for a relay. Who has bound the ClusterRole of an older version lacks it.
-func remedyRelayRights(namespace string) string {
-	return fmt.Sprintf("bind the ClusterRole sliceshift-mover-pods of this version to the identity that is used there, in namespace %[1]s; or give it that right alone: kubectl create role sliceshift-relay -n %[1]s --verb=create --resource=pods/portforward, then kubectl create rolebinding with it; "+
-		"or set copy.transport to Direct, with copy.serviceType", namespace)
+func remedyRelayRights(at endpoint.Endpoint) string {
+	return fmt.Sprintf("bind the ClusterRole sliceshift-mover-pods of this version to the identity that is used there, in namespace %s; or give it that right alone: %s create role sliceshift-relay -n %s --verb=create --resource=pods/portforward, and bind it; "+
+		"or set copy.transport to Direct, with copy.serviceType", at.Namespace, at.Kubectl(), at.Namespace)
 }
 
 // moves says whether a claim template moves by a method.
@@ -168,7 +168,7 @@ func (e *Inspector) MissingPermissions(ctx context.Context, m *api.Migration) ([
 		for _, each := range []struct {
 			rules  []Rule
 			remedy string
-		}{{rights(m, p), plan.RemedyRights}, {copyRights(m, p), plan.RemedyDependencyRights}, {podRights(m), plan.RemedyMoverRights}, {relayRights(m), remedyRelayRights(p.Namespace)}, {snapshotRights(m), plan.RemedySnapshotRights}} {
+		}{{rights(m, p), plan.RemedyRights}, {copyRights(m, p), plan.RemedyDependencyRights}, {podRights(m), plan.RemedyMoverRights}, {relayRights(m), remedyRelayRights(p)}, {snapshotRights(m), plan.RemedySnapshotRights}} {
 			if len(each.rules) == 0 {
 				continue
 			}

@@ -281,7 +281,7 @@ func (e *Inspector) hostsOf(ctx context.Context) ([]host, error) {
 }
 
 // apartFromVolume finds a volume that is in reach of some nodes, and of none that can take its pod.
-func apartFromVolume(demand scheduling.Demand, pvs []corev1.PersistentVolume, nodes, fitting []corev1.Node) []plan.Finding {
+func (e *Inspector) apartFromVolume(demand scheduling.Demand, pvs []corev1.PersistentVolume, nodes, fitting []corev1.Node) []plan.Finding {
 	for i := range pvs {
 		reaches := func(node corev1.Node) bool {
 			return volume.CheckNodeAffinity(&pvs[i], node.Labels) == nil
@@ -292,7 +292,7 @@ func apartFromVolume(demand scheduling.Demand, pvs []corev1.PersistentVolume, no
 		return []plan.Finding{{
 			Reason: volumes.ReasonVolumeOutOfReach, Object: "volume " + pvs[i].Name,
 			Message: fmt.Sprintf("the nodes of cluster %s that match the node affinity of volume %s cannot take a pod of %s, and those that can do not match it: a moved pod would stay Pending", demand.Cluster, pvs[i].Name, demand.Object),
-			Remedy:  "have a node there that does both; at the source: kubectl get pv " + pvs[i].Name + " -o jsonpath='{.spec.nodeAffinity}'",
+			Remedy:  "have a node there that does both; " + e.Source.Kubectl() + " get pv " + pvs[i].Name + " -o jsonpath='{.spec.nodeAffinity}' shows which nodes the volume is for",
 		}}
 	}
 	return nil

@@ -93,7 +93,7 @@ func (o *budgetOptions) reconnect(ctx context.Context, k *storedMigration, write
 	if err != nil {
 		return nil, err
 	}
-	t := &task{program: o.Program}
+	t := &task{}
 	if t.source, err = from.Connect(writes.Wrap); err != nil {
 		return nil, err
 	}

@@ -123,7 +123,7 @@ func (o *gatesOptions) ask(ctx context.Context, k *storedMigration) ([]gateAnswe
 	}
 	engine := migration.NewEngine(k.Migration, migration.Options{
 		Source: source, Destination: destination, Records: k.store, Holder: "dry-run", Policy: volumes.Unrestricted(), Clock: o.Clock,
-		Secrets: k.connection.Live(), Addresses: health.Addresses{Any: true},
+		Secrets: health.Secrets{Reader: k.connection.Live(), Kubectl: k.kubectl()}, Addresses: health.Addresses{Any: true},
 	})
 	defer engine.Close()
 	asked, snapshot, err := engine.Ask(ctx, k.Migration)

@@ -55,7 +55,7 @@ func (t *task) resolve(ctx context.Context) (*api.Migration, preview.Standing, e
 	}
 	if different := t.differences(); len(different) > 0 {
 		return nil, "", t.refuse("a move of it is under way and recorded", different,
-			fmt.Sprintf("Go on with the recorded ones, or take the move back first: %s rollback %s -n %s", t.program, t.store.Name, t.store.Namespace))
+			"Go on with the recorded ones, or take the move back first: "+t.back)
 	}
 	t.adopt(m)
 	return m, preview.Underway, nil

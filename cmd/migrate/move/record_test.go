@@ -33,7 +33,7 @@ func taskOf(t *testing.T, recorded *api.Migration, args ...string) *task {
 	asked := &api.Migration{Spec: spec}
 	asked.Annotations = map[string]string{records.DestinationAnnotationKey: "cluster-2", records.DestinationNameAnnotationKey: "west"}
 	return &task{
-		source: movetest.Offline(t, "east"), destination: movetest.Offline(t, "west"), requested: asked, recorded: recorded, spec: &f, program: "migrate",
+		source: movetest.Offline(t, "east"), destination: movetest.Offline(t, "west"), requested: asked, recorded: recorded, spec: &f, back: "migrate rollback web -n shop --context east",
 		store: records.ConfigMap{Namespace: "shop", Name: "web"},
 	}
 }

@@ -254,7 +254,7 @@ func (o *recoverOptions) drive(ctx context.Context, k *storedMigration) error {
 	n := progress.NewTracker(o.Clock.Now(), m)
 	shown.Show(n.Event(o.Clock.Now(), progress.Started, fmt.Sprintf("recovering StatefulSet %s/%s to cluster %s, without cluster %s", k.Namespace, m.Spec.Source.Name, source.Name(), off.Name())))
 	return driver{
-		Common: o.Common, task: &task{source: source, destination: off, store: store, program: o.Program},
+		Common: o.Common, task: &task{source: source, destination: off, store: store},
 		tracker: n, display: shown, writes: writes, mode: api.ModeRecover, exitOnStall: o.exitOnStall,
 	}.drive(ctx)
 }

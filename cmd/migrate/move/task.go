@@ -84,8 +84,8 @@ type task struct {
 	// requested is what the flags ask for; recorded is what an earlier run left, if any.
 	requested, recorded *api.Migration
 	spec                *flags.Spec
-	// program is how people call this command.
-	program string
+	// back is the command that takes the move back.
+	back string
 }
 
 // kubectl begins a command for the source's cluster, where the record is.
@@ -112,7 +112,7 @@ func (o *moveOptions) open(ctx context.Context, wrap func(*rest.Config)) (*task,
 	}
 	command.Distinguish(&from, &to)
 	o.spec.Warn(o.Common)
-	t := &task{requested: o.requested, spec: &o.spec, program: o.Program}
+	t := &task{requested: o.requested, spec: &o.spec, back: o.Again("rollback", o.set, o.namespace)}
 	if t.source, err = from.Connect(wrap); err != nil {
 		return nil, err
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -21,6 +20,7 @@ import (
 
 	"github.com/sliceshift/sliceshift/cmd/migrate/command"
 	"github.com/sliceshift/sliceshift/internal/clusters"
+	"github.com/sliceshift/sliceshift/migration/plan"
 	slicesapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
@@ -207,14 +207,14 @@ func (a *adoption) read(ctx context.Context) error {
 func (a *adoption) missing(ctx context.Context) error {
 	err := fmt.Errorf("no %s in cluster %s", a.title(a.from), a.connection.Name())
 	if _, failed := os.Stat(a.manifest); failed == nil {
-		return fmt.Errorf("%w, but %s of an earlier try is here: kubectl create -f %s", err, a.manifest, command.Quote(a.manifest))
+		return fmt.Errorf("%w, but %s of an earlier try is here: %s create -f %s", err, a.manifest, a.kubectl(), command.Quote(a.manifest))
 	}
 	if a.from == appsv1.SchemeGroupVersion {
 		if found, _ := a.get(ctx, kruiseVersion); found != nil {
 			return fmt.Errorf("%w, but one of OpenKruise: repeat the command with --from %s", err, kruiseName)
 		}
 	}
-	return fmt.Errorf("%w; look for it: kubectl get statefulsets.%s -A", err, a.from.Group)
+	return fmt.Errorf("%w; look for it: %s get statefulsets.%s -A", err, a.kubectl(), a.from.Group)
 }
 
 func (a *adoption) kubectlName() string { return "statefulset." + a.into.Group + "/" + a.name }
@@ -287,26 +287,17 @@ func (a *adoption) create(ctx context.Context) error {
 	return a.unfinished(command.ExitFailure, fmt.Errorf("cluster %s: creating %s: %w", a.connection.Name(), a.title(a.into), err), true)
 }
 
-// kubectl is a command line of kubectl for the same cluster.
-func (a *adoption) kubectl(arguments string) string {
-	words := []string{"kubectl"}
-	for _, flag := range []struct {
-		name  string
-		value *string
-	}{{"kubeconfig", a.Config.KubeConfig}, {"context", a.Config.Context}} {
-		if flag.value != nil && *flag.value != "" {
-			words = append(words, "--"+flag.name, command.Quote(*flag.value))
-		}
-	}
-	return strings.Join(append(words, arguments), " ")
+// kubectl begins a command for the same cluster.
+func (a *adoption) kubectl() string {
+	return plan.Kubectl(a.connection.Name(), a.connection.Flags())
 }
 
 // unfinished says how to end by hand what could not be ended. Until then nobody heals
 // or updates the pods.
 func (a *adoption) unfinished(code int, err error, mend bool) error {
 	if mend {
-		err = fmt.Errorf("%w\nThe pods run, but no controller looks after them until the StatefulSet is there again. To mend it, mend the cause, and when the first finds nothing, do the second:\n  %s\n  %s",
-			err, a.kubectl(fmt.Sprintf("get statefulsets.%s %s -n %s", a.from.Group, a.name, a.namespace)), a.kubectl("create -f "+command.Quote(a.manifest)))
+		err = fmt.Errorf("%w\nThe pods run, but no controller looks after them until the StatefulSet is there again. To mend it, mend the cause, and when the first finds nothing, do the second:\n  %s get statefulsets.%s %s -n %s\n  %s create -f %s",
+			err, a.kubectl(), a.from.Group, a.name, a.namespace, a.kubectl(), command.Quote(a.manifest))
 	}
 	return &command.ExitError{Code: code, Err: err}
 }

@@ -52,7 +52,7 @@ func (a *adoption) drivers() []string {
 	}
 	for _, key := range []string{api.FenceAnnotationKey, slicesapi.MigratingAnnotationKey} {
 		if _, found := a.old.GetAnnotations()[key]; found {
-			problems = append(problems, fmt.Sprintf("a migration drives it (annotation %s): wait until it is completed, or roll it back: %s status %s -n %s", key, a.Program, a.name, a.namespace))
+			problems = append(problems, fmt.Sprintf("a migration drives it (annotation %s): wait until it is completed, or roll it back: %s", key, a.Again("status", a.name, a.namespace)))
 			break
 		}
 	}
@@ -105,8 +105,8 @@ func (a *adoption) unsupportedFields() []string {
 	opened := func(g corev1.PodReadinessGate) bool { return g.ConditionType == slicesapi.InPlaceUpdateReady }
 	if gate := slices.IndexFunc(set.Spec.Template.Spec.ReadinessGates, opened); gate >= 0 {
 		problems = append(problems, fmt.Sprintf("its pod template has the readiness gate %s, which the controller of apps/v1 does not open: no pod that it makes would get Ready; "+
-			"take it out, which makes the pods anew as a roll-out does, and repeat the command when that is done: %s", slicesapi.InPlaceUpdateReady,
-			a.kubectl(fmt.Sprintf(`patch statefulsets.%s %s -n %s --type json -p '[{"op":"remove","path":"/spec/template/spec/readinessGates/%d"}]'`, a.from.Group, a.name, a.namespace, gate))))
+			"take it out, which makes the pods anew as a roll-out does, and repeat the command when that is done: %s patch statefulsets.%s %s -n %s --type json -p '[{\"op\":\"remove\",\"path\":\"/spec/template/spec/readinessGates/%d\"}]'",
+			slicesapi.InPlaceUpdateReady, a.kubectl(), a.from.Group, a.name, a.namespace, gate))
 	}
 	if set.Spec.UpdateStrategy.Type == appsv1.StatefulSetUpdateStrategyType(slicesapi.Recreate) {
 		problems = append(problems, "apps/v1 has no updateStrategy.type Recreate: set RollingUpdate or OnDelete")

@@ -278,7 +278,7 @@ func TestKruiseInterrupted(t *testing.T) {
 		t.Errorf("exit code %d, stderr %q, files %v", code, c.Stderr, files())
 	}
 	again := newConsole(kruiseArgs(t, east)...)
-	if code := again.Run(t); code != command.ExitFailure || !strings.Contains(again.Stderr.String(), "shop-web.statefulset.yaml of an earlier try is here: kubectl create -f") {
+	if code := again.Run(t); code != command.ExitFailure || !strings.Contains(again.Stderr.String(), "shop-web.statefulset.yaml of an earlier try is here: kubectl --kubeconfig ") {
 		t.Errorf("again: exit code %d, stderr %q", code, again.Stderr)
 	}
 }

@@ -226,8 +226,8 @@ func TestAdoptRefused(t *testing.T) {
 			},
 			wantErr: []string{"the API server would not create it: the name is too long"},
 		},
-		"nothing there":         {want: command.ExitFailure, wantErr: []string{"no apps/v1 StatefulSet shop/web in cluster east; look for it: kubectl get statefulsets.apps -A"}},
-		"nothing to take back":  {to: "apps", want: command.ExitFailure, wantErr: []string{"look for it: kubectl get statefulsets.apps.sliceshift.io -A"}},
+		"nothing there":         {want: command.ExitFailure, wantErr: []string{"no apps/v1 StatefulSet shop/web in cluster east; look for it: kubectl --kubeconfig ", " --context east get statefulsets.apps -A\n"}},
+		"nothing to take back":  {to: "apps", want: command.ExitFailure, wantErr: []string{"look for it: kubectl --kubeconfig ", " --context east get statefulsets.apps.sliceshift.io -A\n"}},
 		"changed meanwhile":     {objects: []client.Object{nativeSet("web")}, want: command.ExitFailure, before: errDeleteOnly(conflict()), wantErr: []string{"was changed meanwhile, and nothing was done"}},
 		"it may not be deleted": {objects: []client.Object{nativeSet("web")}, want: command.ExitFailure, before: errDeleteOnly(forbidden()), wantErr: []string{"cluster east: deleting apps/v1 StatefulSet shop/web"}},
 	} {
@@ -322,7 +322,7 @@ func TestAdoptUnfinished(t *testing.T) {
 		t.Errorf("%v, manifest %s", err, data)
 	}
 	again := newConsole("adopt", "web", "-n", "shop", "--kubeconfig", kubeconfig)
-	if code := again.Run(t); code != command.ExitFailure || !strings.Contains(again.Stderr.String(), "shop-web.statefulset.yaml of an earlier try is here: kubectl create -f") {
+	if code := again.Run(t); code != command.ExitFailure || !strings.Contains(again.Stderr.String(), "shop-web.statefulset.yaml of an earlier try is here: kubectl --kubeconfig "+kubeconfig+" --context east create -f") {
 		t.Errorf("again: exit code %d, stderr %q", code, again.Stderr)
 	}
 }

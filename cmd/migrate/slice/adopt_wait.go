@@ -41,8 +41,8 @@ func (a *adoption) awaitGone(ctx context.Context, uid types.UID) error {
 		case <-ctx.Done():
 			return a.unfinished(command.ExitFailure, command.Cause(ctx), true)
 		case <-limit.C():
-			return a.unfinished(command.ExitTimeout, errors.Join(fmt.Errorf("%s is not gone from cluster %s after %s; its finalizers: kubectl get statefulsets.%s %s -n %s -o yaml",
-				a.title(a.from), a.connection.Name(), a.timeout, a.from.Group, a.name, a.namespace), err), true)
+			return a.unfinished(command.ExitTimeout, errors.Join(fmt.Errorf("%s is not gone from cluster %s after %s; its finalizers: %s get statefulsets.%s %s -n %s -o yaml",
+				a.title(a.from), a.connection.Name(), a.timeout, a.kubectl(), a.from.Group, a.name, a.namespace), err), true)
 		case <-ticker.C():
 		}
 	}
@@ -97,9 +97,9 @@ func (a *adoption) adopted(ctx context.Context) (bool, error) {
 
 // notAdopted says that the change is made, and what to look at.
 func (a *adoption) notAdopted(code int, err error) error {
-	look := fmt.Sprintf("kubectl rollout status statefulset/%s -n %s", a.name, a.namespace)
+	look := fmt.Sprintf("%s rollout status statefulset/%s -n %s", a.kubectl(), a.name, a.namespace)
 	if a.into == slicesapi.GroupVersion {
-		look = fmt.Sprintf("%s rollout status %s -n %s", a.Program, a.name, a.namespace)
+		look = a.Again("rollout status", a.name, a.namespace)
 	}
 	return &command.ExitError{Code: code, Err: fmt.Errorf("%s is created in cluster %s, and the pods run: %w; see whether its controller runs: %s",
 		a.title(a.into), a.connection.Name(), err, look)}

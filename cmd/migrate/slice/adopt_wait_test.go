@@ -89,7 +89,7 @@ func TestAdoptInterrupted(t *testing.T) {
 
 // TestAdoptUntaken: what no controller takes over is told, with what to look at.
 func TestAdoptUntaken(t *testing.T) {
-	for to, want := range map[string]string{"apps.sliceshift.io": "migrate rollout status web -n shop", "apps": "kubectl rollout status statefulset/web -n shop"} {
+	for to, want := range map[string]string{"apps.sliceshift.io": "migrate rollout status web -n shop --kubeconfig ", "apps": " --context east rollout status statefulset/web -n shop"} {
 		t.Run(to, func(t *testing.T) {
 			files := commandtest.InTemp(t)
 			east := newServer(t, nativeSet("web"))

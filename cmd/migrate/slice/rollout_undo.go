@@ -84,7 +84,7 @@ func (o *rolloutUndoOptions) Run(ctx context.Context) error {
 	}
 	o.warnMoving(s)
 	if updatesPaused(s.StatefulSet) {
-		fmt.Fprintf(o.ErrOut, "%s is paused: its pods follow after: %s rollout resume %s -n %s\n", s.title(), o.Program, s.Name, s.Namespace)
+		fmt.Fprintf(o.ErrOut, "%s is paused: its pods follow after: %s\n", s.title(), o.Again("rollout resume", s.Name, s.Namespace))
 	}
 	return o.PrintResult(o.result, s.StatefulSet, "rolled back"+o.dryRun.Suffix())
 }

@@ -18,6 +18,7 @@ import (
 
 	"github.com/sliceshift/sliceshift/cmd/migrate/command"
 	"github.com/sliceshift/sliceshift/internal/clusters"
+	"github.com/sliceshift/sliceshift/migration/plan"
 	slicesapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
@@ -78,8 +79,8 @@ func served(ctx context.Context, connection *clusters.Connection) error {
 	case err != nil:
 		return command.Unreachable(connection.Name(), err)
 	case !known:
-		return fmt.Errorf("cluster %s does not serve %s StatefulSets: install their resource definition and the manager there first: kubectl apply -k config",
-			connection.Name(), slicesapi.GroupVersion)
+		return fmt.Errorf("cluster %s does not serve %s StatefulSets: install their resource definition and the manager there first: %s apply -k config",
+			connection.Name(), slicesapi.GroupVersion, plan.Kubectl(connection.Name(), connection.Flags()))
 	}
 	return nil
 }
@@ -88,9 +89,9 @@ func served(ctx context.Context, connection *clusters.Connection) error {
 func (o *named) notFound(ctx context.Context, connection *clusters.Connection, key client.ObjectKey) error {
 	missing := fmt.Errorf("no %s StatefulSet %s in cluster %s", slicesapi.GroupVersion, key, connection.Name())
 	if err := connection.Live().Get(ctx, key, &appsv1.StatefulSet{}); err == nil {
-		return fmt.Errorf("%w, but one of apps/v1: use kubectl rollout for it, or %q first", missing, fmt.Sprintf("%s adopt %s -n %s", o.Program, key.Name, key.Namespace))
+		return fmt.Errorf("%w, but one of apps/v1: use kubectl rollout for it, or %q first", missing, o.Again("adopt", key.Name, key.Namespace))
 	}
-	return fmt.Errorf("%w; look for it: kubectl get statefulsets.%s -A", missing, slicesapi.GroupVersion.Group)
+	return fmt.Errorf("%w; look for it: %s get statefulsets.%s -A", missing, plan.Kubectl(connection.Name(), connection.Flags()), slicesapi.GroupVersion.Group)
 }
 
 // warnMoving warns who changes the template of a set that is being moved: the other side
@@ -99,8 +100,8 @@ func (o *named) warnMoving(s *statefulSet) {
 	if s.Annotations[slicesapi.MigratingAnnotationKey] == "" {
 		return
 	}
-	fmt.Fprintf(o.ErrOut, "A migration drives %s: an ordinal that it hands over starts with the template of the other side's StatefulSet. Make the same change there, or look how far it is: %s status %s -n %s\n",
-		s.title(), o.Program, s.Name, s.Namespace)
+	fmt.Fprintf(o.ErrOut, "A migration drives %s: an ordinal that it hands over starts with the template of the other side's StatefulSet. Make the same change there, or look how far it is: %s\n",
+		s.title(), o.Again("status", s.Name, s.Namespace))
 }
 
 // title names the set, for people.

@@ -38,7 +38,7 @@ var itself = &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}
 
 // demandOf is three pods whose template is changed.
 func demandOf(change func(*corev1.PodSpec)) Demand {
-	d := Demand{Object: "StatefulSet shop/web in cluster east", Cluster: "west", Namespace: "shop", Pods: 3}
+	d := Demand{Object: "StatefulSet shop/web in cluster east", Cluster: "west", Kubectl: "kubectl --context west", Namespace: "shop", Pods: 3}
 	d.Template.Labels = map[string]string{"app": "web"}
 	d.Template.Spec.Containers = []corev1.Container{{Name: "app"}}
 	if change != nil {
@@ -130,6 +130,11 @@ func TestFit(t *testing.T) {
 			if len(found) != 1 || found[0].Reason != api.ReasonNoNodeFits || found[0].Warning || found[0].Object != d.Object || found[0].Remedy == "" ||
 				!strings.Contains(found[0].Message, tc.says) || !strings.Contains(found[0].Message, "cluster west") {
 				t.Errorf("found %+v, want %q", found, tc.says)
+			}
+			for _, f := range found {
+				if strings.Count(f.Remedy, "kubectl") != strings.Count(f.Remedy, d.Kubectl+" ") {
+					t.Errorf("of another cluster: %s", f.Remedy)
+				}
 			}
 		})
 	}

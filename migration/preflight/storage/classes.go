@@ -80,7 +80,7 @@ func warning(reason, message, remedy, object string) *plan.Finding {
 // Inline finds drivers of volumes that live and die with a pod which make no such volumes at the
 // destination. drivers are those of its CSI drivers that the template names; that one is missing is
 // found among all that the pods need.
-func Inline(at endpoint.Endpoint, spec corev1.PodSpec, drivers []storagev1.CSIDriver) []plan.Finding {
+func Inline(e *endpoint.Pair, spec corev1.PodSpec, drivers []storagev1.CSIDriver) []plan.Finding {
 	var found []plan.Finding
 	for _, v := range spec.Volumes {
 		if v.CSI == nil {
@@ -92,8 +92,8 @@ func Inline(at endpoint.Endpoint, spec corev1.PodSpec, drivers []storagev1.CSIDr
 		}
 		found = append(found, plan.Finding{
 			Reason: volumes.ReasonDriverMissing, Object: "CSIDriver " + v.CSI.Driver,
-			Message: fmt.Sprintf("volume %s of the pod template is made by CSI driver %s, which in cluster %s makes no volumes for single pods (volumeLifecycleModes): a moved pod could not start", v.Name, v.CSI.Driver, at.Cluster),
-			Remedy:  "let the driver be there as it is in the source's cluster: kubectl get csidriver " + v.CSI.Driver + " -o yaml",
+			Message: fmt.Sprintf("volume %s of the pod template is made by CSI driver %s, which in cluster %s makes no volumes for single pods (volumeLifecycleModes): a moved pod could not start", v.Name, v.CSI.Driver, e.Destination.Cluster),
+			Remedy:  "let the driver be there as it is in the source's cluster: " + e.Source.Kubectl() + " get csidriver " + v.CSI.Driver + " -o yaml",
 		})
 	}
 	return found

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/sliceshift/sliceshift/migration/endpoint"
 	"github.com/sliceshift/sliceshift/migration/internal/endpointtest"
 	"github.com/sliceshift/sliceshift/migration/plan"
 	"github.com/sliceshift/sliceshift/volumes"
@@ -77,7 +78,11 @@ func TestInline(t *testing.T) {
 		"it says no modes": {driver(), "volumeLifecycleModes"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			wantOne(t, Inline(endpointtest.Destination(nil), spec, tc.drivers), volumes.ReasonDriverMissing, false, tc.says)
+			found := Inline(&endpoint.Pair{Source: endpointtest.Source(nil), Destination: endpointtest.Destination(nil)}, spec, tc.drivers)
+			wantOne(t, found, volumes.ReasonDriverMissing, false, tc.says)
+			if len(found) > 0 && !strings.Contains(found[0].Remedy, ": in cluster east: kubectl get csidriver secrets.example.com") {
+				t.Errorf("what is at the source is shown by %s", found[0].Remedy)
+			}
 		})
 	}
 }

@@ -58,7 +58,7 @@ func argo(at endpoint.Endpoint, _ *appsv1.StatefulSet, mark string) string {
 	group, _, _ := strings.Cut(at.APIVersion, "/")
 	return fmt.Sprintf("let Argo CD ignore what the move writes, with RespectIgnoreDifferences=true among spec.syncPolicy.syncOptions and this in spec.ignoreDifferences of Application %s: "+
 		`{"group":"%s","kind":"StatefulSet","name":"%s","jsonPointers":["/spec/replicas","/spec/ordinals"]}`+
-		"; or pause it: kubectl annotate application.argoproj.io -n %s %s argocd.argoproj.io/skip-reconcile=true", app, group, at.Set, namespace, app)
+		"; or pause it, in the cluster that has the Application: kubectl annotate application.argoproj.io -n %s %s argocd.argoproj.io/skip-reconcile=true", app, group, at.Set, namespace, app)
 }
 
 // kustomization is for a Kustomization of Flux.

@@ -189,11 +189,12 @@ func TestPlanOfASplit(t *testing.T) {
 	want := Split{
 		Start: 0, Replicas: 4, Budget: 1, Source: Share{Cluster: "east", Replicas: 1, MaxUnavailable: ptr.To[int32](0)},
 		Destination: Share{Cluster: "west", Start: 1, Replicas: 3, MaxUnavailable: ptr.To[int32](1)},
+		Remedy:      "before maintenance of the source: kubectl migrate budget web -n shop --to source --context east; or begin with --split-budget source",
 	}
 	if diff := cmp.Diff(want, *first.SplitAfter); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
-	if text := printPlan(t, first, terminal.Painter{}, false); !strings.Contains(text, "kubectl migrate budget web -n shop --to source") || !strings.Contains(text, "source (cluster east): 0 may be unavailable; kubectl drain of a node with one of its replicas waits") {
+	if text := printPlan(t, first, terminal.Painter{}, false); !strings.Contains(text, "kubectl migrate budget web -n shop --to source --context east; ") || !strings.Contains(text, "source (cluster east): 0 may be unavailable; kubectl drain of a node with one of its replicas waits") {
 		t.Errorf("it says:\n%s", text)
 	}
 	second := NewPlan(fresh(), Beginning, theRest(part))

@@ -211,8 +211,8 @@ func gatesText(gates []api.HealthGate) string {
 // budget of one side means for the other.
 func (p Printer) splitAfter(d Plan) []string {
 	text := "In the end it stays split: " + strings.Join(d.SplitAfter.Text(), "\n  ")
-	if side, waits := d.SplitAfter.waits(); waits {
-		text += fmt.Sprintf("\n  before maintenance of the %s: kubectl migrate budget %s -n %s --to %s; or begin with --split-budget %s", side, d.Source.StatefulSet, d.Source.Namespace, side, side)
+	if d.SplitAfter.Remedy != "" {
+		text += "\n  " + d.SplitAfter.Remedy
 	}
 	return []string{text}
 }

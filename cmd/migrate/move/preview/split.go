@@ -20,6 +20,8 @@ type Split struct {
 	Destination Share `json:"destination"`
 	// Common is true when one PodDisruptionBudget is about both slices.
 	Common bool `json:"common,omitempty"`
+	// Remedy is the way out where a drain would wait for ever once the move has ended.
+	Remedy string `json:"remedy,omitempty"`
 }
 
 // Share is one side's part: its slice, and how many of it may be unavailable.
@@ -52,7 +54,9 @@ func (d *Plan) addSplits(s plan.Snapshot) {
 			}
 		}
 	}
-	d.SplitAfter = splitOf(s, now[0], now[1], d.Summary.Budget)
+	if d.SplitAfter = splitOf(s, now[0], now[1], d.Summary.Budget); d.SplitAfter != nil {
+		d.SplitAfter.Remedy = d.SplitAfter.remedy(s.Source)
+	}
 }
 
 // shares are what both sides have now.
@@ -121,6 +125,16 @@ func (s Split) waits() (side string, waits bool) {
 	default:
 		return "destination", none(s.Destination)
 	}
+}
+
+// remedy is the way out where a drain on one of the sides would wait for ever.
+func (s Split) remedy(source plan.Side) string {
+	side, waits := s.waits()
+	if !waits {
+		return ""
+	}
+	budget := plan.Migrate("", source.Flags, fmt.Sprintf("budget %s -n %s --to %s", source.Set.Name, source.Namespace, side))
+	return fmt.Sprintf("before maintenance of the %s: %s; or begin with --split-budget %s", side, budget, side)
 }
 
 // Equal says whether both sides have the same shares.

@@ -111,9 +111,9 @@ func TestForecastRefused(t *testing.T) {
 	remote := movetest.InFlight()
 	remote.Spec.Source.KubeConfigSecretRef = &api.SecretKeyReference{Name: "east"}
 	for want, m := range map[string]*api.Migration{
-		"it is completed (Moved)":            movetest.Completed(),
-		"kubectl migrate recover --dry-run":  movetest.InMode(api.ModeRecover),
-		"start kubectl migrate preflight -f": remote,
+		"it is completed (Moved)":               movetest.Completed(),
+		"migrate recover web -n shop --dry-run": movetest.InMode(api.ModeRecover),
+		"start kubectl migrate preflight -f":    remote,
 	} {
 		o := &options{Common: command.NewCommon(console().Environment)}
 		if _, err := o.forecast(t.Context(), board.Migration{Migration: m}); err == nil || !strings.Contains(err.Error(), want) {
