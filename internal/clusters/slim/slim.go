@@ -82,7 +82,7 @@ func slimPod(pod *corev1.Pod) {
 	*pod = kept
 }
 
-// slimVolume keeps which disk it is, of whatever claim: another volume may be the same one.
+// slimVolume keeps which disk it is, of whatever claim: another volume may be the same one; and since when it is in its phase.
 func slimVolume(volume *corev1.PersistentVolume) {
 	kept := corev1.PersistentVolume{
 		ObjectMeta: slimMeta(volume.ObjectMeta),
@@ -90,7 +90,7 @@ func slimVolume(volume *corev1.PersistentVolume) {
 			PersistentVolumeSource: volume.Spec.PersistentVolumeSource, PersistentVolumeReclaimPolicy: volume.Spec.PersistentVolumeReclaimPolicy,
 			StorageClassName: volume.Spec.StorageClassName,
 		},
-		Status: corev1.PersistentVolumeStatus{Phase: volume.Status.Phase},
+		Status: corev1.PersistentVolumeStatus{Phase: volume.Status.Phase, LastPhaseTransitionTime: volume.Status.LastPhaseTransitionTime},
 	}
 	if ref := volume.Spec.ClaimRef; ref != nil {
 		kept.Spec.ClaimRef = &corev1.ObjectReference{Namespace: ref.Namespace, Name: ref.Name, UID: ref.UID}
