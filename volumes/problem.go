@@ -38,6 +38,7 @@ const (
 	ReasonClassMissing      = "StorageClassMissing"
 	ReasonResizePending     = "ResizePending"
 	ReasonVolumesApart      = "VolumesApart"
+	ReasonVolumesTooFew     = "VolumesTooFew"
 	// Of method Copy.
 	ReasonCopyImageMissing = "CopyImageMissing"
 	ReasonCopySizeTooSmall = "CopySizeTooSmall"
