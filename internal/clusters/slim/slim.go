@@ -64,11 +64,11 @@ func slimMeta(of metav1.ObjectMeta) metav1.ObjectMeta {
 }
 
 // slimPod keeps the labels, which PodDisruptionBudgets select by, the annotations, which kinds of
-// StatefulSet have their own of, the claims that are mounted, and what says how the pod is.
+// StatefulSet have their own of, the finalizers, which are waited for, the claims that are mounted, and what says how the pod is.
 func slimPod(pod *corev1.Pod) {
 	kept := corev1.Pod{ObjectMeta: slimMeta(pod.ObjectMeta), Spec: corev1.PodSpec{NodeName: pod.Spec.NodeName}}
 	delete(pod.Annotations, corev1.LastAppliedConfigAnnotation)
-	kept.Labels, kept.Annotations = pod.Labels, pod.Annotations
+	kept.Labels, kept.Annotations, kept.Finalizers = pod.Labels, pod.Annotations, pod.Finalizers
 	for i := range pod.Spec.Volumes {
 		if claim := pod.Spec.Volumes[i].PersistentVolumeClaim; claim != nil {
 			source := &corev1.PersistentVolumeClaimVolumeSource{ClaimName: claim.ClaimName}
