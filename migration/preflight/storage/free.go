@@ -63,13 +63,19 @@ func Free(at endpoint.Endpoint, wanted []Wanted, all []corev1.PersistentVolume) 
 	return found
 }
 
-// reaching are the volumes whose access modes a claim can have, which the binder sorts by itself.
+// reaching are the volumes whose access modes a claim can have, which the binder sorts by itself. One that was made just now, and
+// that no controller has looked at, is as good as available.
 func reaching(claim *corev1.PersistentVolumeClaim, all []corev1.PersistentVolume) []*corev1.PersistentVolume {
 	var found []*corev1.PersistentVolume
 	for i := range all {
-		if volume.CheckAccessModes(claim, &all[i]) {
-			found = append(found, &all[i])
+		if !volume.CheckAccessModes(claim, &all[i]) {
+			continue
 		}
+		one := all[i]
+		if one.Status.Phase == "" || one.Status.Phase == corev1.VolumePending {
+			one.Status.Phase = corev1.VolumeAvailable
+		}
+		found = append(found, &one)
 	}
 	return found
 }

@@ -61,6 +61,8 @@ func TestFree(t *testing.T) {
 		"of another class":    {[]corev1.PersistentVolume{one, disk("b", func(v *corev1.PersistentVolume) { v.Spec.StorageClassName = "other" })}, says + "1 are free"},
 		"of another mode":     {[]corev1.PersistentVolume{one, disk("b", func(v *corev1.PersistentVolume) { v.Spec.VolumeMode = new(corev1.PersistentVolumeBlock) })}, says + "1 are free"},
 		"read by many":        {[]corev1.PersistentVolume{one, disk("b", func(v *corev1.PersistentVolume) { v.Spec.AccessModes[0] = corev1.ReadOnlyMany })}, says + "1 are free"},
+		"made just now":       {[]corev1.PersistentVolume{one, disk("b", func(v *corev1.PersistentVolume) { v.Status.Phase = "" })}, ""},
+		"not looked at yet":   {[]corev1.PersistentVolume{one, disk("b", func(v *corev1.PersistentVolume) { v.Status.Phase = corev1.VolumePending })}, ""},
 		"released":            {[]corev1.PersistentVolume{one, disk("b", func(v *corev1.PersistentVolume) { v.Status.Phase = corev1.VolumeReleased })}, says + "1 are free"},
 		"parked":              {[]corev1.PersistentVolume{one, disk("b", reserved("data-web-1_parked"))}, says + "1 are free"},
 		"reserved for it":     {[]corev1.PersistentVolume{one, disk("b", reserved("data-web-1"))}, ""},
