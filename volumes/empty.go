@@ -37,7 +37,7 @@ func (Empty) Free(pair Pair) *Problem {
 	taker := pair.Taker
 	ours := taker.Claim.Ours || taker.Volume.Found && taker.Volume.Note.By == pair.Owner && pair.Owner != ""
 	if taker.Claim.Found && !ours {
-		return notEmpty(taker)
+		return cmp.Or(leftBehind(pair), notEmpty(taker))
 	}
 	return sameDisk(pair)
 }

@@ -3,6 +3,7 @@ package volumes
 import (
 	"cmp"
 	"fmt"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -60,7 +61,11 @@ type Volume struct {
 	UID             types.UID
 	ResourceVersion string
 	Phase           corev1.PersistentVolumePhase
-	Policy          corev1.PersistentVolumeReclaimPolicy
+	// PhaseSince is since when it is in its phase; zero: not known.
+	PhaseSince time.Time
+	// ParkedBy is the migration that has parked it, as namespace/name; empty: of that only the UID is known, in Note.
+	ParkedBy string
+	Policy   corev1.PersistentVolumeReclaimPolicy
 	// Note is the policy to go back to, as some migration has noted it.
 	Note     Note
 	ClaimRef Ref

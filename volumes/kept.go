@@ -1,7 +1,10 @@
 package volumes
 
 import (
+	"cmp"
+	"fmt"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -37,4 +40,60 @@ func KeptOf(volume *corev1.PersistentVolume) (Kept, bool) {
 		Volume: volume.Name, Claim: Ref{Namespace: ref.Namespace, Name: claim}, By: by,
 		Handle: Handle(volume), Policy: volume.Spec.PersistentVolumeReclaimPolicy,
 	}, parked
+}
+
+// leftBehind is for a claim at the taker that lost its volume when its ordinal left there by an earlier migration. The volume
+// outlives the claim, so that this may go; what is on it, and as of when, is said. Nil: the claim is none such.
+func leftBehind(pair Pair) *Problem {
+	h := pair.Taker
+	if !h.Claim.Found || !h.Parked() || h.Claim.Volume != h.Volume.Name {
+		return nil
+	}
+	return &Problem{
+		ReasonForeignClaim,
+		fmt.Sprintf("claim %s/%s is what %s has left when its ordinal went away: its volume %s is parked, and has %s; it is in the place of the claim that this move brings",
+			h.Ref.Namespace, h.Ref.Name, h.parkedBy(), h.Volume.Name, holds(pair)),
+		fmt.Sprintf("remove the claim alone; volume %s stays, parked, with policy Retain and all that is on it: %s; how that goes once it is of no use: %s",
+			h.Volume.Name, h.deleteKept(), h.listKept()),
+	}
+}
+
+// holds is what is on the taker's volume that was left behind, and as of when.
+func holds(pair Pair) string {
+	taker, giver := pair.Taker.Volume, pair.Giver.Volume
+	if giver.Found && giver.Handle == taker.Handle {
+		return "the very disk that the ordinal runs on now"
+	}
+	as := "its data as of then"
+	if taker.Phase != corev1.VolumeBound && !taker.PhaseSince.IsZero() {
+		as = "its data as of " + taker.PhaseSince.UTC().Format(time.RFC3339)
+	}
+	if !giver.Found {
+		return as
+	}
+	return as + fmt.Sprintf(", without what the ordinal has written since, on volume %s of the other side", giver.Name)
+}
+
+// parkedBy names who has parked the volume, as far as that is known.
+func (h Holding) parkedBy() string {
+	if h.Volume.ParkedBy != "" {
+		return "migration " + h.Volume.ParkedBy
+	}
+	if by := cmp.Or(h.Volume.Note.By, api.FenceOwner(h.Volume.Fence)); by != "" {
+		return "the migration with the UID " + string(by)
+	}
+	return "an earlier migration"
+}
+
+// listKept is the command that lists what was left behind in its cluster: a plugin has its flags behind its name.
+func (h Holding) listKept() string {
+	return strings.Replace(cmp.Or(h.Kubectl, "kubectl"), "kubectl", "kubectl migrate kept", 1)
+}
+
+// deleteKept is the command that deletes a claim whose volume is parked, and sees to it first that no policy deletes the volume.
+func (h Holding) deleteKept() string {
+	if problem := repointable(h); problem != nil {
+		return problem.Remedy + " && " + h.Delete()
+	}
+	return h.Delete()
 }

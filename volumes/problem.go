@@ -37,6 +37,7 @@ const (
 	ReasonUnknownMethod     = "UnknownMethod"
 	ReasonClassMissing      = "StorageClassMissing"
 	ReasonResizePending     = "ResizePending"
+	ReasonVolumesTooFew     = "VolumesTooFew"
 	// Of method Copy.
 	ReasonCopyImageMissing = "CopyImageMissing"
 	ReasonCopySizeTooSmall = "CopySizeTooSmall"

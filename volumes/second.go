@@ -1,6 +1,7 @@
 package volumes
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -24,7 +25,7 @@ func (Second) Free(pair Pair) *Problem {
 	if !taker.Claim.Found || taker.Claim.Ours || left(pair) {
 		return nil
 	}
-	return inTheWay(taker)
+	return cmp.Or(leftBehind(pair), inTheWay(taker))
 }
 
 // left says whether the taker's claim has lost its volume because this migration has parked that.

@@ -72,6 +72,9 @@ func ViewVolume(volume *corev1.PersistentVolume, owner types.UID) Volume {
 		Ours: volume.Annotations[api.OwnerAnnotationKey] == string(owner), Fence: volume.Annotations[api.FenceAnnotationKey],
 		Released: volume.Annotations[api.ReleasedAnnotationKey], Seal: volume.Annotations[api.SealAnnotationKey],
 	}
+	if since := volume.Status.LastPhaseTransitionTime; since != nil {
+		view.PhaseSince = since.UTC()
+	}
 	if ref := volume.Spec.ClaimRef; ref != nil {
 		view.ClaimRef = Ref{Namespace: ref.Namespace, Name: ref.Name, UID: ref.UID}
 	}

@@ -80,10 +80,10 @@ func TestViewVolume(t *testing.T) {
 					PersistentVolumeSource: csi, PersistentVolumeReclaimPolicy: corev1.PersistentVolumeReclaimRetain,
 					ClaimRef: &corev1.ObjectReference{Namespace: "shop", Name: "data-web-0", UID: "c"},
 				},
-				Status: corev1.PersistentVolumeStatus{Phase: corev1.VolumeBound},
+				Status: corev1.PersistentVolumeStatus{Phase: corev1.VolumeBound, LastPhaseTransitionTime: &now},
 			},
 			Volume{
-				Found: true, Name: "pv", UID: "u", ResourceVersion: "7", Phase: corev1.VolumeBound, Policy: corev1.PersistentVolumeReclaimRetain,
+				Found: true, Name: "pv", UID: "u", ResourceVersion: "7", Phase: corev1.VolumeBound, Policy: corev1.PersistentVolumeReclaimRetain, PhaseSince: now.UTC(),
 				Note: Note{Policy: corev1.PersistentVolumeReclaimDelete, By: owner}, ClaimRef: Ref{Namespace: "shop", Name: "data-web-0", UID: "c"},
 				Handle: "d/h", Terminating: true, Ours: true, Fence: fence,
 			},

@@ -5,7 +5,9 @@ import (
 	"testing"
 
 	"github.com/sliceshift/sliceshift/cmd/migrate/apitest"
+	"github.com/sliceshift/sliceshift/cmd/migrate/command"
 	"github.com/sliceshift/sliceshift/cmd/migrate/commandtest"
+	"github.com/sliceshift/sliceshift/internal/version"
 )
 
 // wholeConsole is a process with all commands.
@@ -103,6 +105,20 @@ func TestHelpNamesTheCommand(t *testing.T) {
 				t.Errorf("help names another command:\n%s", help)
 			}
 		})
+	}
+}
+
+// TestVersionLine: people read what a build was made from, as far as it is known.
+func TestVersionLine(t *testing.T) {
+	for want, info := range map[string]version.Info{
+		"migrate dev, go1\n": {Version: "dev", Go: "go1"},
+		"migrate v1.2.0 (abc, 2026-11-27T03:06:21Z), go1\n":            {Version: "v1.2.0", Commit: "abc", Date: "2026-11-27T03:06:21Z", Go: "go1"},
+		"migrate dev (abc, 2026-11-27T03:06:21Z, with changes), go1\n": {Version: "dev", Commit: "abc", Date: "2026-11-27T03:06:21Z", Modified: true, Go: "go1"},
+	} {
+		c := wholeConsole("version")
+		if err := (&versionOptions{Common: command.NewCommon(c.Environment)}).line(info); err != nil || c.Stdout.String() != want {
+			t.Errorf("%q, %v, want %q", c.Stdout, err, want)
+		}
 	}
 }
 

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -20,8 +21,10 @@ type versionOptions struct {
 func newVersion(c *command.Common) *cobra.Command {
 	o := &versionOptions{Common: c, output: command.NewChoice("", "json", "yaml")}
 	cmd := c.Command(o, &cobra.Command{
-		Use:     "version",
-		Short:   "Print which build this is",
+		Use:   "version",
+		Short: "Print which build this is",
+		Long: `Prints the version, the commit that the program was built from and when that was made, and
+the version of Go. A program that was built outside of a checkout knows no commit.`,
 		Example: "  migrate version -o json",
 	})
 	cmd.Flags().VarP(o.output, "output", "o", "format of the output")
@@ -35,12 +38,25 @@ func (o *versionOptions) Run(context.Context) error {
 
 // line writes it for people.
 func (o *versionOptions) line(info version.Info) error {
-	line := "migrate " + info.Version
-	if info.Commit != "" {
-		line += " (" + info.Commit + ")"
-	}
-	_, err := fmt.Fprintf(o.Out, "%s, %s\n", line, info.Go)
+	_, err := fmt.Fprintf(o.Out, "migrate %s%s, %s\n", info.Version, origin(info), info.Go)
 	return err
+}
+
+// origin is what a build was made from, as far as it knows that.
+func origin(info version.Info) string {
+	var known []string
+	for _, word := range []string{info.Commit, info.Date} {
+		if word != "" {
+			known = append(known, word)
+		}
+	}
+	if info.Modified {
+		known = append(known, "with changes")
+	}
+	if len(known) == 0 {
+		return ""
+	}
+	return " (" + strings.Join(known, ", ") + ")"
 }
 
 // ownCommands are those about the program.

@@ -29,7 +29,7 @@ const (
 	class = "disks"
 	// workload is the program that each replica runs.
 	workload = "workload"
-	// spare are disks of the destination for copies that are begun again.
+	// spare are disks for copies that are begun again.
 	spare = 2
 )
 
@@ -52,9 +52,9 @@ func application() fixture.App {
 	}}
 }
 
-// provide makes the storage class and so many disks, each a folder below the cluster's. Where there is an owner the
-// disk is reserved for a claim, and holds what that ordinal had before.
-func (s *side) provide(ctx context.Context, n int, owner func(int) string) error {
+// provide makes the storage class and so many disks, each a folder below the cluster's. The first ones are those of replicas: each is
+// reserved for a claim, and holds what that ordinal had before. The others are free.
+func (s *side) provide(ctx context.Context, owned, free int) error {
 	binding := storagev1.VolumeBindingImmediate
 	_, err := s.client.StorageV1().StorageClasses().Create(ctx, &storagev1.StorageClass{
 		ObjectMeta: metav1.ObjectMeta{Name: class}, Provisioner: "kubernetes.io/no-provisioner", VolumeBindingMode: &binding,
@@ -62,7 +62,7 @@ func (s *side) provide(ctx context.Context, n int, owner func(int) string) error
 	if err != nil {
 		return err
 	}
-	for i := range n {
+	for i := range owned + free {
 		folder := filepath.Join(s.disks, strconv.Itoa(i))
 		if err := os.MkdirAll(folder, 0o755); err != nil {
 			return err
@@ -72,9 +72,9 @@ func (s *side) provide(ctx context.Context, n int, owner func(int) string) error
 			StorageClassName: class, PersistentVolumeReclaimPolicy: corev1.PersistentVolumeReclaimDelete,
 			PersistentVolumeSource: corev1.PersistentVolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: folder}},
 		}}
-		if owner != nil {
-			disk.Spec.ClaimRef = &corev1.ObjectReference{Namespace: namespace, Name: template + "-" + owner(i)}
-			if err := fill(folder, owner(i)); err != nil {
+		if i < owned {
+			disk.Spec.ClaimRef = &corev1.ObjectReference{Namespace: namespace, Name: template + "-" + podName(i)}
+			if err := fill(folder, podName(i)); err != nil {
 				return err
 			}
 		}

@@ -27,6 +27,16 @@ func (m move) hold(ctx context.Context, dir, programs string) error {
 	for _, each := range tries {
 		fmt.Println(each)
 	}
+	fmt.Printf("\n# The way back: what is in its place is named, with the command that makes way; then \"run\" instead of \"plan\"\n%s\n", m.wayBack())
 	<-ctx.Done()
 	return nil
+}
+
+// wayBack is the command that plans it.
+func (m move) wayBack() string {
+	how := "--shared " + template
+	if m.method == byCopy {
+		how = "--volume " + asked
+	}
+	return fmt.Sprintf("kubectl migrate plan %s -n %s --context west --to-context east %s", set, namespace, how)
 }

@@ -93,7 +93,7 @@ func demo(ctx context.Context, method string, hold bool) (err error) {
 		defer sides[i].kubelet.Stop()
 	}
 	fmt.Printf("ready after %.1f s\n", time.Since(begin).Seconds())
-	move := move{method: method, command: filepath.Join(programs, "kubectl-migrate"), east: sides[0], west: sides[1]}
+	move := move{method: method, command: filepath.Join(programs, "kubectl-migrate"), east: sides[0], west: sides[1], held: hold}
 	if err := move.run(ctx); err != nil {
 		return err
 	}

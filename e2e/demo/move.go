@@ -8,10 +8,15 @@ import (
 	"github.com/sliceshift/sliceshift/e2e/auditor"
 )
 
+// asked is what is asked for of the volumes by method copy, in both directions.
+const asked = template + "=copy,image=sliceshift:demo,service=load-balancer"
+
 // move is that of the application from east to west.
 type move struct {
 	method, command string
 	east, west      *side
+	// held says that the clusters stay, so that the way back can be tried.
+	held bool
 }
 
 func (m move) run(ctx context.Context) error {
@@ -30,8 +35,7 @@ func (m move) run(ctx context.Context) error {
 	args := []string{set, "-n", namespace, "--kubeconfig", m.east.Kubeconfig(), "--to-kubeconfig", m.west.Kubeconfig(), "--create-namespace"}
 	shown := fmt.Sprintf("%s -n %s --to-context west", set, namespace)
 	if m.method == byCopy {
-		volume := []string{"--volume", template + "=copy,image=sliceshift:demo,service=load-balancer"}
-		args, shown = append(args, volume...), shown+" \\\n     "+volume[0]+" "+volume[1]
+		args, shown = append(args, "--volume", asked), shown+" \\\n     --volume "+asked
 	} else {
 		args = append(args, "--shared", template)
 	}
@@ -50,10 +54,14 @@ func (m move) run(ctx context.Context) error {
 
 // deploy has the application run in east.
 func (m move) deploy(ctx context.Context) error {
-	if err := m.east.provide(ctx, replicas, podName); err != nil {
+	home := 0
+	if m.held && m.method == byCopy {
+		home = replicas + spare // what has moved keeps its disks here
+	}
+	if err := m.east.provide(ctx, replicas, home); err != nil {
 		return err
 	}
-	if err := m.west.provide(ctx, replicas+spare, nil); err != nil {
+	if err := m.west.provide(ctx, 0, replicas+spare); err != nil {
 		return err
 	}
 	if err := application().Deploy(ctx, m.east.client); err != nil {

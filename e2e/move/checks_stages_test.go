@@ -93,9 +93,12 @@ func (v *move) halfTheRights() []string {
 }
 
 // csiClass makes a storage class of the volumes' driver at the destination; csiClassFlag asks for it.
-func (v *move) csiClass() {
+func (v *move) csiClass() { v.classOf(v.driver()) }
+
+// classOf makes a class of the test's own at the destination, which csiClassFlag names.
+func (v *move) classOf(provisioner string) {
 	v.T.Helper()
-	_, err := v.Destination.StorageV1().StorageClasses().Create(v.Ctx, &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: "of-" + v.App.Namespace}, Provisioner: v.driver()}, metav1.CreateOptions{})
+	_, err := v.Destination.StorageV1().StorageClasses().Create(v.Ctx, &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: "of-" + v.App.Namespace}, Provisioner: provisioner}, metav1.CreateOptions{})
 	v.Must(err)
 }
 

@@ -118,6 +118,9 @@ func stagedChecks() []staged {
 		{"volumes", "no node reaches one", usual, across, func(v *move) { v.pinVolume() }, nil, fail + volumes.ReasonVolumeOutOfReach},
 		{"release", "it is not seen", usual, onCSI, func(v *move) { v.csiNode(9); v.csiClass(); v.unattached() }, (*move).csiClassFlag, warn + volumes.ReasonReleaseUnseen},
 		{"storage classes", "it is not there", usual, across, nil, flags("--storage-class", "data=gone"), warn + volumes.ReasonClassMissing},
+		{"storage classes", "nobody has made volumes", usual, across, func(v *move) { v.classOf("kubernetes.io/no-provisioner") }, func(v *move) []string {
+			return append(v.csiClassFlag(), copied(v)...)
+		}, fail + volumes.ReasonVolumesTooFew},
 		{"resizes", "one is under way", usual, across, func(v *move) { v.resizing() }, nil, warn + volumes.ReasonResizePending},
 		{"volumes of single pods", "a driver of claims only", adapted(1, template(func(s *corev1.PodSpec) {
 			s.Volumes = append(s.Volumes, corev1.Volume{Name: "keys", VolumeSource: corev1.VolumeSource{CSI: &corev1.CSIVolumeSource{Driver: "keys.example.com"}}})

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/sliceshift/sliceshift/internal/program"
 )
@@ -78,7 +79,7 @@ const versionPackage = "github.com/sliceshift/sliceshift/internal/version"
 // compile builds one program. Nothing of this machine goes into it: no path, no cgo, no identity of a build, and the
 // version from here rather than from a repository that may not be there.
 func (r *release) compile(ctx context.Context, b built) error {
-	flags := fmt.Sprintf("-s -w -buildid= -X %s.Version=%s -X %[1]s.Commit=%[3]s", versionPackage, r.version, r.commit)
+	flags := fmt.Sprintf("-s -w -buildid= -X %s.Version=%s -X %[1]s.Commit=%[3]s -X %[1]s.Date=%[4]s", versionPackage, r.version, r.commit, r.time.UTC().Format(time.RFC3339))
 	_, err := r.goIn("GOOS="+b.os, "GOARCH="+b.arch).Output(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-ldflags", flags, "-o", b.file, b.path)
 	return err
 }

@@ -125,8 +125,8 @@ func programRuns(t *testing.T, r *release, dir string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var version struct{ Version, Commit string }
-	if err := json.Unmarshal([]byte(said), &version); err != nil || version.Version != r.version || version.Commit != r.commit {
+	var version struct{ Version, Commit, Date string }
+	if err := json.Unmarshal([]byte(said), &version); err != nil || version.Version != r.version || version.Commit != r.commit || version.Date != "2023-11-14T22:13:20Z" {
 		t.Errorf("it says %s", said)
 	}
 	if bytes.Contains(files["kubectl-migrate"], []byte(r.root+"/")) {

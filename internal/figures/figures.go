@@ -59,6 +59,9 @@ var about = map[string][]string{
 // what code.
 var block = regexp.MustCompile(`(?s)<!-- figures: written by make ([a-z0-9-]+) -->\n(.*?)\nMeasured at commit ([^.]*)\.[^\n]*\n<!-- end of figures(?:; code: ([^\n]*))? -->\n`)
 
+// once is where a page with many figures says of all of them together what has changed since, instead of at each.
+var once = regexp.MustCompile(`(?s)<!-- figures: what has changed since -->\n(.*?)<!-- end of what has changed -->\n`)
+
 // Write puts text where the page at path has the figures of a make target, between two comments,
 // and names the commit and the code. It fails where the page has no such place.
 func Write(path, target, text string) error {
@@ -70,7 +73,13 @@ func Write(path, target, text string) error {
 	if err != nil {
 		return err
 	}
-	return edit(path, func(page string) (string, error) { return put(page, target, figures) })
+	return edit(path, func(page string) (string, error) {
+		page, err := put(page, target, figures)
+		if err != nil {
+			return page, err
+		}
+		return summarize(root, page)
+	})
 }
 
 // Block is the figures of a make target as they stand in a page, with the commit and the code at
@@ -135,9 +144,50 @@ func refresh(root, page string) (string, error) {
 			err = fmt.Errorf("nobody has said of which packages the figures of make %s are", target)
 		}
 		wrong = errors.Join(wrong, err)
-		return render(target, text, at, code, changed(code, now))
+		since := changed(code, now)
+		if once.MatchString(page) {
+			since = nil
+		}
+		return render(target, text, at, code, since)
 	})
-	return page, wrong
+	if wrong != nil {
+		return page, wrong
+	}
+	return summarize(root, page)
+}
+
+// summarize writes what has changed since into the one place that a page has for that, if it has one: figures of which the same has
+// changed are named together.
+func summarize(root, page string) (string, error) {
+	if !once.MatchString(page) {
+		return page, nil
+	}
+	var lists []string
+	targets := map[string][]string{}
+	for _, found := range block.FindAllStringSubmatch(page, -1) {
+		target, code := found[1], found[4]
+		now, err := codeOf(root, about[target])
+		if err != nil {
+			return page, err
+		}
+		list := strings.Join(changed(code, now), ", ")
+		if list == "" {
+			continue
+		}
+		if targets[list] == nil {
+			lists = append(lists, list)
+		}
+		targets[list] = append(targets[list], "`make "+target+"`")
+	}
+	var said []string
+	for _, list := range lists {
+		said = append(said, strings.Join(targets[list], " and ")+": "+list)
+	}
+	text := ""
+	if len(said) > 0 {
+		text = "Changed since these figures were measured, by " + strings.Join(said, "; by ") + ".\n"
+	}
+	return once.ReplaceAllLiteralString(page, "<!-- figures: what has changed since -->\n"+text+"<!-- end of what has changed -->\n"), nil
 }
 
 // changed are the packages of which the code is not what it was.

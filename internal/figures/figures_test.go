@@ -101,6 +101,44 @@ func TestRefresh(t *testing.T) {
 	}
 }
 
+// TestSaidOnce: a page with one place for what has changed says it there for all of its figures, and at none of them; also when some
+// are measured anew.
+func TestSaidOnce(t *testing.T) {
+	root := repository(t)
+	file := filepath.Join(root, "page.md")
+	const begin, end = "<!-- figures: what has changed since -->\n", "<!-- end of what has changed -->\n"
+	if err := os.WriteFile(file, []byte(page+begin+end+"c\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Refresh(file, true); err != nil {
+		t.Fatal(err)
+	}
+	if got := read(t, file); strings.Count(got, "hanged since") != 2 || !strings.Contains(got, begin+"Changed since these figures were measured, by `make hostile` and `make chaos`: `migration`, ") {
+		t.Errorf("it is not said once: %s", got)
+	}
+	for _, target := range []string{"hostile", "chaos"} {
+		if err := Write(file, target, "new"); err != nil {
+			t.Fatal(err)
+		}
+		want := begin + "Changed since these figures were measured, by `make chaos`: `migration`, "
+		if target == "chaos" {
+			want = begin + end + "c\n"
+		}
+		if got := read(t, file); !strings.Contains(got, want) {
+			t.Errorf("after %s it says: %s", target, got)
+		}
+	}
+	if stale, err := Refresh(file, false); err != nil || stale {
+		t.Errorf("what was written is stale: %v", err)
+	}
+	if err := os.WriteFile(filepath.Join(root, "pdb/a.go"), []byte("package a\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if stale, err := Refresh(file, false); err != nil || !stale {
+		t.Errorf("a change is not found: %v", err)
+	}
+}
+
 func read(t *testing.T, file string) string {
 	t.Helper()
 	data, err := os.ReadFile(file)

@@ -10,31 +10,43 @@ import (
 // Version is set by the release build; a build from a checkout is "dev".
 var Version = "dev"
 
-// Commit is set by the release build; a build from a checkout knows it from git.
-var Commit string
+// Commit and Date are set by the release build: what it was made from, and when that was committed (RFC 3339). A build from a
+// checkout knows both from git.
+var Commit, Date string
 
 // Info describes a build.
 type Info struct {
 	Version string `json:"version"`
 	Commit  string `json:"commit,omitempty"`
-	Go      string `json:"go"`
+	// Date is when the commit was made. When the build was made is in no build: two of one commit are the same.
+	Date string `json:"date,omitempty"`
+	// Modified is true where the checkout differed from its commit.
+	Modified bool   `json:"modified,omitempty"`
+	Go       string `json:"go"`
 }
 
 // Get returns what this binary is.
 func Get() Info {
-	return Info{Version: Version, Commit: cmp.Or(Commit, commitOfCheckout()), Go: runtime.Version()}
+	build, _ := debug.ReadBuildInfo()
+	return of(build)
 }
 
-// commitOfCheckout is what Go has written into a binary that it built in a repository.
-func commitOfCheckout() string {
-	build, ok := debug.ReadBuildInfo()
-	if !ok {
-		return ""
+// of is what is known of a build: what was set, or else what Go has written into a binary that it built in a repository; nil: it
+// has written nothing.
+func of(build *debug.BuildInfo) Info {
+	info := Info{Version: Version, Commit: Commit, Date: Date, Go: runtime.Version()}
+	if build == nil || Commit != "" {
+		return info
 	}
 	for _, setting := range build.Settings {
-		if setting.Key == "vcs.revision" {
-			return setting.Value
+		switch setting.Key {
+		case "vcs.revision":
+			info.Commit = setting.Value
+		case "vcs.time":
+			info.Date = cmp.Or(info.Date, setting.Value)
+		case "vcs.modified":
+			info.Modified = setting.Value == "true"
 		}
 	}
-	return ""
+	return info
 }

@@ -209,7 +209,7 @@ func podsOf(f *observed) []plan.Pod {
 		}
 		view := plan.Pod{
 			Ordinal: ordinal, UID: pod.UID, Terminating: pod.DeletionTimestamp != nil,
-			Owned: f.set != nil && metav1.IsControlledBy(pod, f.set), Node: pod.Spec.NodeName, Trouble: troubleOf(pod),
+			Owned: f.set != nil && metav1.IsControlledBy(pod, f.set), Node: pod.Spec.NodeName, Trouble: troubleOf(pod), Finalizers: strings.Join(pod.Finalizers, ", "),
 		}
 		for _, condition := range pod.Status.Conditions {
 			if condition.Type == corev1.PodReady && condition.Status == corev1.ConditionTrue {

@@ -124,7 +124,9 @@ func TestSideOf(t *testing.T) {
 	f := &observed{
 		endpoint: endpoint.Endpoint{Cluster: "east", ID: "e", Namespace: "shop", Set: "web", APIVersion: workload.NativeVersion}, set: webSet(), export: plan.Export{Found: true},
 		pods: []corev1.Pod{
-			webPod("web-10", func(p *corev1.Pod) { p.DeletionTimestamp = &metav1.Time{Time: Began} }),
+			webPod("web-10", func(p *corev1.Pod) {
+				p.DeletionTimestamp, p.Finalizers = &metav1.Time{Time: Began}, []string{"a/b", "c/d"}
+			}),
 			webPod("another-1", nil),
 			webPod("web-2", func(p *corev1.Pod) { p.OwnerReferences = nil; p.UID = "p" }),
 			webPod("web-3", func(p *corev1.Pod) { p.Status.Conditions[1].Status = corev1.ConditionFalse }),
@@ -155,7 +157,7 @@ func TestSideOf(t *testing.T) {
 			{Ordinal: 2, UID: "p", Ready: true, ReadySince: Began, Node: "node"},
 			{Ordinal: 3, Owned: true, Node: "node"},
 			{Ordinal: 4, Ready: true, ReadySince: Began, Owned: true, Node: "node"},
-			{Ordinal: 10, Ready: true, ReadySince: Began, Terminating: true, Owned: true, Node: "node"},
+			{Ordinal: 10, Ready: true, ReadySince: Began, Terminating: true, Owned: true, Node: "node", Finalizers: "a/b, c/d"},
 		},
 		Budgets: []plan.Budget{budget("all"), budget("web")}, OtherBudgets: []string{"y", "z"},
 	}

@@ -134,6 +134,8 @@ type Pod struct {
 	Node string
 	// Trouble is what keeps it from becoming Ready, when it says so.
 	Trouble string
+	// Finalizers are those that keep its object, listed; empty: none does.
+	Finalizers string
 }
 
 // Available says whether the pod has been Ready for so long and stays.

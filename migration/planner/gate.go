@@ -180,7 +180,7 @@ func (p gatePlanner) unsafe() *plan.Hold {
 			return hold
 		}
 		if pod, found := side.Outside(); found {
-			return &plan.Hold{Reason: api.ReasonPodTerminating, Message: fmt.Sprintf("waiting until pod %s/%s-%d in cluster %s, outside of its slice, is gone", side.Namespace, side.Set.Name, pod.Ordinal, side.Cluster)}
+			return &plan.Hold{Reason: api.ReasonPodTerminating, Message: fmt.Sprintf("waiting until pod %s/%s-%d in cluster %s, outside of its slice, is gone%s", side.Namespace, side.Set.Name, pod.Ordinal, side.Cluster, keptBy(pod))}
 		}
 	}
 	return nil

@@ -275,9 +275,10 @@ func (p settlePlanner) removeDestinationSet() *plan.Decision {
 
 // awaitPod waits until a pod that somebody else has brought up is gone.
 func (p settlePlanner) awaitPod(side plan.Side, ordinal int32) *plan.Decision {
+	pod, _ := side.Pod(ordinal)
 	return &plan.Decision{Hold: &plan.Hold{
 		Reason:  api.ReasonPodTerminating,
-		Message: fmt.Sprintf("waiting until pod %s/%s-%d in cluster %s is gone", side.Namespace, side.Set.Name, ordinal, side.Cluster),
+		Message: fmt.Sprintf("waiting until pod %s/%s-%d in cluster %s is gone%s", side.Namespace, side.Set.Name, ordinal, side.Cluster, keptBy(pod)),
 	}}
 }
 

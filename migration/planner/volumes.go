@@ -288,8 +288,8 @@ func stopping(s plan.Side, k int32) *plan.Hold {
 		return nil
 	case pod.Terminating:
 		return &plan.Hold{
-			Reason: api.ReasonPodTerminating, Message: "waiting until pod " + name + " is gone",
-			Remedy: "it is never force-deleted: look at its finalizers and its node",
+			Reason: api.ReasonPodTerminating, Message: "waiting until pod " + name + " is gone" + keptBy(pod),
+			Remedy: fmt.Sprintf("it is never force-deleted: look at its finalizers and its node: %s describe pod -n %s %s-%d", s.Kubectl(), s.Namespace, s.Set.Name, k),
 		}
 	case s.Set.Presence == plan.Seen:
 		return &plan.Hold{Reason: api.ReasonPodRunning, Message: "waiting until pod " + name + " is stopped"}
@@ -299,6 +299,14 @@ func stopping(s plan.Side, k int32) *plan.Hold {
 			Remedy: fmt.Sprintf("delete the pod, and it is stopped as it should be: %s delete pod -n %s %s-%d", s.Kubectl(), s.Namespace, s.Set.Name, k),
 		}
 	}
+}
+
+// keptBy names what keeps the object of a pod that terminates, once its kubelet is done with it.
+func keptBy(pod plan.Pod) string {
+	if !pod.Terminating || pod.Finalizers == "" {
+		return ""
+	}
+	return "; it goes only when who has set its finalizers has removed them: " + pod.Finalizers
 }
 
 // inUse holds while other pods than the ordinal's own use its claim.

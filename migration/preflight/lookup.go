@@ -133,7 +133,71 @@ func (e *Inspector) classes(ctx context.Context, m *api.Migration, source *appsv
 	for i := range pvs {
 		asked.Drivers[templateOf(source, pvs[i].Spec.ClaimRef.Name)] = driverOf(pvs[i])
 	}
-	return storage.Classes(e.Destination, source, classes.Items, asked), nil
+	tooFew, err := e.freeVolumes(ctx, m, source, classes.Items)
+	return append(storage.Classes(e.Destination, source, classes.Items, asked), tooFew...), err
+}
+
+// freeVolumes finds claims for which nobody makes a volume at the destination, and none is free.
+func (e *Inspector) freeVolumes(ctx context.Context, m *api.Migration, source *appsv1.StatefulSet, classes []storagev1.StorageClass) ([]plan.Finding, error) {
+	wanted, err := e.wantedByHand(ctx, m, source, classes)
+	if err != nil || len(wanted) == 0 {
+		return nil, err
+	}
+	var all corev1.PersistentVolumeList
+	err = e.Destination.Live.List(ctx, &all)
+	if apierrors.IsForbidden(err) {
+		return unread(e.Destination, "list persistentvolumes", "enough of them are free there"), nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return storage.Free(e.Destination, wanted, all.Items), nil
+}
+
+// wantedByHand are the claims that the ordinals that move get at the destination, of classes that make no volumes.
+func (e *Inspector) wantedByHand(ctx context.Context, m *api.Migration, source *appsv1.StatefulSet, classes []storagev1.StorageClass) ([]storage.Wanted, error) {
+	var wanted []storage.Wanted
+	for _, template := range source.Spec.VolumeClaimTemplates {
+		name := template.Spec.StorageClassName
+		if mapped := execute.StorageClasses(m)[template.Name]; mapped != nil {
+			name = mapped
+		}
+		class, asked := storage.ByHand(name, classes), m.AcceptedVolume(template.Name)
+		if class == "" || !startsAnew(m, template.Name) || asked.Method == api.MethodSnapshot {
+			continue // what a driver restores, nobody makes beforehand
+		}
+		template.Spec.StorageClassName = &class
+		for _, ordinal := range movingOrdinals(m, source) {
+			claim, err := e.wantedClaim(ctx, template, asked, ordinal)
+			if err != nil {
+				return nil, err
+			}
+			if claim != nil {
+				wanted = append(wanted, storage.Wanted{Template: template.Name, Claim: *claim})
+			}
+		}
+	}
+	return wanted, nil
+}
+
+// wantedClaim is the claim that an ordinal gets of a template; nil: it is there, and has a volume or is in the way. A copy is
+// made in a claim of another name.
+func (e *Inspector) wantedClaim(ctx context.Context, template corev1.PersistentVolumeClaim, asked api.VolumeSpec, ordinal int32) (*corev1.PersistentVolumeClaim, error) {
+	claim := template.DeepCopy()
+	claim.Namespace = e.Destination.Namespace
+	if asked.Method != api.MethodCopy {
+		claim.Name = plan.ClaimName(template.Name, e.Destination.Set, ordinal)
+		there, err := endpoint.Get[corev1.PersistentVolumeClaim](ctx, e.Destination.Live, e.Destination.Key(claim.Name))
+		if there != nil || err != nil {
+			return nil, err
+		}
+		return claim, nil
+	}
+	claim.Name, claim.Spec.Selector = "", nil
+	if size := asked.Copy.Size; size != nil {
+		claim.Spec.Resources.Requests = corev1.ResourceList{corev1.ResourceStorage: *size}
+	}
+	return claim, nil
 }
 
 // resizing warns of claims that are being made larger.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -161,6 +162,80 @@ func TestAdvisoryRights(t *testing.T) {
 	t.Run("hooks need none", func(t *testing.T) {
 		e := &Inspector{Pair: endpointtest.Pair(clustertest.Hooked(clustertest.Failing(apierrors.NewForbidden(schema.GroupResource{}, "", errors.New("no right")), "get")), nil)}
 		if found, err := e.hooks(t.Context(), &api.Migration{}, claimedSet(withMap)); err != nil || len(found) > 0 {
+			t.Errorf("found %+v, %v", found, err)
+		}
+	})
+}
+
+// TestFreeVolumes: where new volumes are made in a class that makes none, as many must be free at the destination as ordinals move.
+// A copy is made in a claim of another name than the ordinal's; a claim that is there by method Empty needs none.
+func TestFreeVolumes(t *testing.T) {
+	size := func(text string) corev1.ResourceList {
+		return corev1.ResourceList{corev1.ResourceStorage: resource.MustParse(text)}
+	}
+	mode := []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}
+	set := claimedSet(func(s *appsv1.StatefulSet) {
+		s.Spec.VolumeClaimTemplates[0].Spec.AccessModes = mode
+		s.Spec.VolumeClaimTemplates[0].Spec.Resources.Requests = size("1Gi")
+	})
+	by := func(method api.VolumeMethod, change func(*api.Migration)) *api.Migration {
+		m := &api.Migration{}
+		m.Spec.Volumes = []api.VolumeSpec{{ClaimTemplate: "data", Method: method}}
+		if change != nil {
+			change(m)
+		}
+		return m
+	}
+	class := func(provisioner string) client.Object {
+		return &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: "fast"}, Provisioner: provisioner}
+	}
+	const byHand = "kubernetes.io/no-provisioner"
+	var disks []client.Object
+	for i := range 2 {
+		disks = append(disks, &corev1.PersistentVolume{
+			ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("disk-%d", i)}, Status: corev1.PersistentVolumeStatus{Phase: corev1.VolumeAvailable},
+			Spec: corev1.PersistentVolumeSpec{Capacity: size("1Gi"), StorageClassName: "fast", AccessModes: mode},
+		})
+	}
+	third := disks[1].DeepCopyObject().(*corev1.PersistentVolume)
+	third.Name, third.Spec.ClaimRef = "disk-2", &corev1.ObjectReference{Namespace: "shop", Name: "data-web-2"}
+	claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "data-web-0"}}
+	for name, tc := range map[string]struct {
+		m     *api.Migration
+		there []client.Object
+		says  string
+	}{
+		"copied, one too few":           {by(api.MethodCopy, nil), append(slices.Clone(disks), class(byHand)), "needs 3 new volumes for claim template data, and StorageClass fast in cluster west makes none (kubernetes.io/no-provisioner): of those that somebody has made there, 2 are free"},
+		"copied, reserved for ordinals": {by(api.MethodCopy, nil), append(slices.Clone(disks), third, class(byHand)), "2 are free"},
+		"copied, two of them":           {by(api.MethodCopy, func(m *api.Migration) { m.Spec.Ordinals.Count = new(int32(2)) }), append(slices.Clone(disks), class(byHand)), ""},
+		"copied, too large":             {by(api.MethodCopy, func(m *api.Migration) { m.Spec.Volumes[0].Copy.Size = new(resource.MustParse("2Gi")) }), append(slices.Clone(disks), class(byHand)), "0 are free and fit (at least 2Gi"},
+		"empty, one is reserved":        {by(api.MethodEmpty, nil), append(slices.Clone(disks), third, class(byHand)), ""},
+		"empty, a claim is there":       {by(api.MethodEmpty, nil), append(slices.Clone(disks), claim, class(byHand)), ""},
+		"a class that makes them":       {by(api.MethodCopy, nil), []client.Object{class("disks.example.com")}, ""},
+		"restored by a driver":          {by(api.MethodSnapshot, nil), []client.Object{class(byHand)}, ""},
+		"carried over":                  {by(api.MethodRebind, nil), []client.Object{class(byHand)}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := &Inspector{Pair: endpointtest.Pair(clustertest.Hooked(clustertest.Hooks{}), clustertest.Hooked(clustertest.Hooks{}, tc.there...))}
+			found, err := e.classes(t.Context(), tc.m, set)
+			if err != nil || tc.says == "" && len(found) > 0 {
+				t.Fatalf("found %+v, %v", found, err)
+			}
+			if tc.says != "" && (len(found) != 1 || found[0].Reason != volumes.ReasonVolumesTooFew || found[0].Warning || !strings.Contains(found[0].Message, tc.says)) {
+				t.Errorf("found %+v, want %q", found, tc.says)
+			}
+		})
+	}
+	t.Run("they may not be listed", func(t *testing.T) {
+		refuses := clustertest.Hooks{List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
+			if _, is := list.(*corev1.PersistentVolumeList); is {
+				return apierrors.NewForbidden(schema.GroupResource{}, "", errors.New("no right"))
+			}
+			return c.List(ctx, list, options...)
+		}}
+		e := &Inspector{Pair: endpointtest.Pair(clustertest.Hooked(clustertest.Hooks{}), clustertest.Hooked(refuses, class(byHand)))}
+		found, err := e.classes(t.Context(), by(api.MethodCopy, nil), set)
+		if err != nil || len(found) != 1 || !found[0].Warning || !strings.Contains(found[0].Message, "may not list persistentvolumes") {
 			t.Errorf("found %+v, %v", found, err)
 		}
 	})

@@ -161,9 +161,9 @@ var checks = []Check{
 	},
 	{
 		Name: "storage classes", Group: GroupVolumes,
-		Looks:  "at the storage class of each claim template, as it is mapped: whether the destination has it, and for the driver of the volumes.",
-		Why:    "What starts empty needs its class at once. What is carried over needs none; the claim of an ordinal that is added later would stay Pending, or get another kind of volume.",
-		Remedy: "Create the class there, or name another one in spec.volumes.",
+		Looks:  "at the storage class of each claim template, as it is mapped: whether the destination has it, and for the driver of the volumes; where new volumes are made, and the class makes none, whether enough are free that fit.",
+		Why:    "What starts empty needs its class at once, or a volume that somebody has made. What is carried over needs none; the claim of an ordinal that is added later would stay Pending, or get another kind of volume.",
+		Remedy: "Create the class there, or the volumes, or name another class in spec.volumes.",
 		Run:    ofSource((*Inspector).classes),
 	},
 	{

@@ -15,6 +15,7 @@ import (
 
 	"github.com/sliceshift/sliceshift/cmd/migrate/terminal"
 	"github.com/sliceshift/sliceshift/internal/records"
+	"github.com/sliceshift/sliceshift/migration/plan"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/volumes"
 )
@@ -60,6 +61,27 @@ func All(ctx context.Context, c client.Reader, kubectl string) ([]Volume, error)
 func Of(ctx context.Context, c client.Reader, kubectl string, m *api.Migration) ([]Volume, error) {
 	all, err := All(ctx, c, kubectl)
 	return slices.DeleteFunc(all, func(v Volume) bool { return v.by != m.UID }), err
+}
+
+// Name has a snapshot say which migrations have parked what is in the way at the destination, whose reader c is. What may not be
+// read, or is gone, stays named by its UID.
+func Name(ctx context.Context, c client.Reader, s *plan.Snapshot) {
+	var known map[types.UID]*api.Migration
+	for i := range s.Volumes {
+		at := &s.Volumes[i].Destination
+		if !at.Parked() || at.Volume.Note.By == s.UID {
+			continue
+		}
+		if known == nil {
+			var err error
+			if known, err = migrations(ctx, c); err != nil {
+				return
+			}
+		}
+		if m := known[at.Volume.Note.By]; m != nil {
+			at.Volume.ParkedBy = m.Namespace + "/" + m.Name
+		}
+	}
 }
 
 // migrations are those of a cluster, by their UIDs. What may not be read is left out.

@@ -19,7 +19,9 @@ import (
 
 	"github.com/sliceshift/sliceshift/internal/clusters"
 	"github.com/sliceshift/sliceshift/internal/records"
+	"github.com/sliceshift/sliceshift/migration/plan"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/volumes"
 )
 
 // parked is a volume that a migration has parked.
@@ -125,6 +127,36 @@ func TestRecordsCount(t *testing.T) {
 		got, err := All(t.Context(), cluster(tc.hooks, kept.DeepCopy(), parked("pv", "data-web-0", "record")), "kubectl")
 		if (err != nil) != tc.fails || !tc.fails && (len(got) != 1 || got[0].Migration != tc.by) {
 			t.Errorf("%s: %+v, %v", name, got, err)
+		}
+	}
+}
+
+// TestName: a snapshot says by name who has parked a volume at the destination, where that is known there; nothing is asked
+// where nobody else has parked any.
+func TestName(t *testing.T) {
+	held := func(by types.UID, claim string) plan.OrdinalVolume {
+		ref := volumes.Ref{Namespace: "shop", Name: "data-web-0"}
+		return plan.OrdinalVolume{Destination: volumes.Holding{Ref: ref, Volume: volumes.Volume{Found: true, ClaimRef: volumes.Ref{Namespace: "shop", Name: claim}, Note: volumes.Note{By: by}}}}
+	}
+	fails := interceptor.Funcs{List: func(context.Context, client.WithWatch, client.ObjectList, ...client.ListOption) error {
+		return errors.New("nobody answers")
+	}}
+	for name, tc := range map[string]struct {
+		hooks interceptor.Funcs
+		by    types.UID
+		claim string
+		want  string
+	}{
+		"known":                  {interceptor.Funcs{}, "uid", "data-web-0_parked", "shop/web"},
+		"gone":                   {interceptor.Funcs{}, "gone", "data-web-0_parked", ""},
+		"this very migration":    {fails, "own", "data-web-0_parked", ""},
+		"in use":                 {fails, "uid", "data-web-0", ""},
+		"it cannot be asked for": {fails, "uid", "data-web-0_parked", ""},
+	} {
+		s := plan.Snapshot{UID: "own", Volumes: []plan.OrdinalVolume{held(tc.by, tc.claim)}}
+		Name(t.Context(), cluster(tc.hooks, completed("web", "uid")), &s)
+		if got := s.Volumes[0].Destination.Volume.ParkedBy; got != tc.want {
+			t.Errorf("%s: %q, want %q", name, got, tc.want)
 		}
 	}
 }

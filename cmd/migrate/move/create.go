@@ -5,8 +5,11 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
+	appsv1 "k8s.io/api/apps/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -15,6 +18,7 @@ import (
 
 	"github.com/sliceshift/sliceshift/cmd/migrate/command"
 	"github.com/sliceshift/sliceshift/cmd/migrate/move/flags"
+	"github.com/sliceshift/sliceshift/config"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
@@ -32,13 +36,16 @@ type createOptions struct {
 	result                          command.Result
 
 	migration *api.Migration
+	// unattended says that nobody acts upon it, and reached are the flags that lead to its cluster.
+	unattended, reached string
 }
 
 const createHelp = `Writes a Migration for a manager to carry out.
 
 The manager reaches a remote cluster with a kubeconfig in a Secret of the Migration's
 namespace, and its own cluster as a ServiceAccount of that namespace. Where no manager
-is installed, "migrate run" does the same from here.`
+is installed, "migrate run" does the same from here; that none runs is said, as far as your
+rights let it be seen.`
 
 const createExamples = `  # From the manager's cluster to the one whose kubeconfig is in Secret west
   migrate create web -n shop --destination-secret west --service-account mover
@@ -140,7 +147,63 @@ func (o *createOptions) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return o.PrintResult(o.result, shown, "created"+o.dryRun.Suffix())
+	if err := o.PrintResult(o.result, shown, "created"+o.dryRun.Suffix()); err != nil {
+		return err
+	}
+	if o.unattended != "" {
+		fmt.Fprintf(o.ErrOut, "warning: %s, so nothing happens with this Migration until one runs: %s; or delete it, and move from here with nothing installed: %s run --help\n",
+			o.unattended, o.installCommand(), o.Program)
+	}
+	return nil
+}
+
+// installCommand is the command that installs a manager where the Migration is.
+func (o *createOptions) installCommand() string {
+	words := []string{o.Program, "install"}
+	if o.reached != "" {
+		words = append(words, o.reached)
+	}
+	return strings.Join(words, " ")
+}
+
+// unattended says that no manager runs in a cluster that would act upon its Migrations; empty: one runs, or whether one does may
+// not be seen. A manager renews a Lease as long as it leads, wherever it runs; one that elects no leader is seen by its Deployment.
+func unattended(ctx context.Context, c client.Reader, cluster string, now time.Time) string {
+	leases := &unstructured.UnstructuredList{}
+	leases.SetGroupVersionKind(coordinationv1.SchemeGroupVersion.WithKind("LeaseList"))
+	if err := c.List(ctx, leases); err != nil {
+		return ""
+	}
+	for i := range leases.Items {
+		var lease coordinationv1.Lease
+		if runtime.DefaultUnstructuredConverter.FromUnstructured(leases.Items[i].Object, &lease) == nil && leads(&lease, now) {
+			return ""
+		}
+	}
+	var deployments appsv1.DeploymentList
+	if err := c.List(ctx, &deployments, client.MatchingLabels{"app.kubernetes.io/name": "sliceshift", "app.kubernetes.io/component": "manager"}); err != nil {
+		return ""
+	}
+	for i := range deployments.Items {
+		d := &deployments.Items[i]
+		if d.Status.AvailableReplicas > 0 {
+			return ""
+		}
+	}
+	if len(deployments.Items) > 0 {
+		return fmt.Sprintf("the manager of cluster %s, Deployment %s/%s, has no replica that is available", cluster, deployments.Items[0].Namespace, deployments.Items[0].Name)
+	}
+	return fmt.Sprintf("no manager was found in cluster %s", cluster)
+}
+
+// silentFor is how long a manager that leads may not have been heard of: clocks differ.
+const silentFor = 5 * time.Minute
+
+// leads says whether somebody has this Lease of a manager, and was heard of lately.
+func leads(lease *coordinationv1.Lease, now time.Time) bool {
+	spec := lease.Spec
+	return lease.Name == config.Default().LeaderElection.ID && spec.HolderIdentity != nil && *spec.HolderIdentity != "" &&
+		spec.RenewTime != nil && now.Sub(spec.RenewTime.Time) < silentFor
 }
 
 // withoutStatus is a Migration as a person would write it into a file.
@@ -176,5 +239,6 @@ func (o *createOptions) write(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("cluster %s: creating Migration %s/%s: %w", connection.Name(), o.migration.Namespace, o.name, err)
 	}
+	o.unattended, o.reached = unattended(ctx, connection.Live(), connection.Name(), o.Clock.Now()), connection.Flags()
 	return nil
 }

@@ -1,13 +1,29 @@
 package move
 
 import (
+	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/sliceshift/sliceshift/cmd/migrate/apitest"
+	"github.com/sliceshift/sliceshift/cmd/migrate/commandtest"
+	"github.com/sliceshift/sliceshift/internal/clusters"
 	"github.com/sliceshift/sliceshift/internal/golden"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
 func TestCreateDryRun(t *testing.T) {
@@ -78,6 +94,77 @@ func TestCreateByRecipe(t *testing.T) {
 				if strings.Contains(c.Stdout.String(), text) {
 					t.Errorf("the Migration has %q:\n%s", text, c.Stdout)
 				}
+			}
+		})
+	}
+}
+
+// TestUnattended: no manager is missed where one leads, or has a replica that is available; nor where that may not be seen.
+func TestUnattended(t *testing.T) {
+	lease := func(holder string, ago time.Duration, name string) client.Object {
+		l := &unstructured.Unstructured{}
+		l.SetGroupVersionKind(coordinationv1.SchemeGroupVersion.WithKind("Lease"))
+		l.SetNamespace("anywhere")
+		l.SetName(name)
+		l.Object["spec"] = map[string]any{"holderIdentity": holder, "renewTime": commandtest.Noon.Add(-ago).Format("2006-01-02T15:04:05.000000Z07:00")}
+		return l
+	}
+	deployment := func(available int32) client.Object {
+		d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "tools", Name: "mover", Labels: map[string]string{"app.kubernetes.io/name": "sliceshift", "app.kubernetes.io/component": "manager"}}}
+		d.Status.AvailableReplicas = available
+		return d
+	}
+	other := deployment(1)
+	other.SetLabels(nil)
+	refuses := func(kind string) interceptor.Funcs {
+		return interceptor.Funcs{List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
+			if gvk, err := c.GroupVersionKindFor(list); err == nil && gvk.Kind == kind {
+				return apierrors.NewForbidden(schema.GroupResource{}, "", errors.New("no right"))
+			}
+			return c.List(ctx, list, options...)
+		}}
+	}
+	for name, tc := range map[string]struct {
+		hooks interceptor.Funcs
+		there []client.Object
+		want  string
+	}{
+		"nothing is there":            {interceptor.Funcs{}, nil, "no manager was found in cluster east"},
+		"one leads":                   {interceptor.Funcs{}, []client.Object{lease("a", time.Second, "sliceshift")}, ""},
+		"one has led":                 {interceptor.Funcs{}, []client.Object{lease("a", time.Hour, "sliceshift")}, "no manager was found in cluster east"},
+		"it was given up":             {interceptor.Funcs{}, []client.Object{lease("", time.Second, "sliceshift")}, "no manager was found in cluster east"},
+		"somebody else leads":         {interceptor.Funcs{}, []client.Object{lease("a", time.Second, "another")}, "no manager was found in cluster east"},
+		"one is available":            {interceptor.Funcs{}, []client.Object{deployment(1)}, ""},
+		"none is available":           {interceptor.Funcs{}, []client.Object{deployment(0)}, "the manager of cluster east, Deployment tools/mover, has no replica that is available"},
+		"another Deployment":          {interceptor.Funcs{}, []client.Object{other}, "no manager was found in cluster east"},
+		"Leases may not be read":      {refuses("LeaseList"), nil, ""},
+		"Deployments may not be read": {refuses("DeploymentList"), nil, ""},
+	} {
+		c := fake.NewClientBuilder().WithScheme(clusters.NewScheme()).WithObjects(tc.there...).WithInterceptorFuncs(tc.hooks).Build()
+		if got := unattended(t.Context(), c, "east", commandtest.Noon); got != tc.want {
+			t.Errorf("%s: %q, want %q", name, got, tc.want)
+		}
+	}
+}
+
+// TestCreateSaysWhoActs: who creates a Migration where no manager runs is told, and what to do; where that cannot be seen nothing is
+// said.
+func TestCreateSaysWhoActs(t *testing.T) {
+	for name, also := range map[string]schema.GroupVersion{"none runs": coordinationv1.SchemeGroupVersion, "it cannot be seen": {}} {
+		t.Run(name, func(t *testing.T) {
+			served := servedToMove(api.GroupVersion)
+			served[appsv1.SchemeGroupVersion]["deployments"] = "Deployment"
+			seen := !also.Empty()
+			if seen {
+				served[also] = map[string]string{"leases": "Lease"}
+			}
+			east := apitest.Serve(t, served)
+			kubeconfig := east.Kubeconfig(t)
+			c := newConsole("create", "web", "-n", "shop", "--to-namespace", "store", "--kubeconfig", kubeconfig)
+			c.Run(t)
+			want := "no manager was found in cluster east, so nothing happens with this Migration until one runs: migrate install --kubeconfig " + kubeconfig + " --context east; or delete it, and move from here"
+			if got := c.Stderr.String(); strings.Contains(got, want) != seen || !seen && got != "" || !strings.Contains(c.Stdout.String(), "/web created\n") {
+				t.Errorf("it says %s%s", c.Stdout, got)
 			}
 		})
 	}

@@ -1,9 +1,11 @@
 package move
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/util/rand"
 
@@ -75,6 +77,9 @@ func (d driver) holder() string {
 // report shows what a pass of the engine has done, and decides whether to go on.
 func (d driver) report(m *api.Migration, outcome migration.Outcome) error {
 	for _, e := range d.tracker.Observe(d.Clock.Now(), m, outcome) {
+		if e.Kind == progress.Completed && e.Reason == api.ReasonMoved {
+			e.WayBack = d.wayBack(m)
+		}
 		d.display.Show(e)
 	}
 	d.display.Update(d.tracker.State)
@@ -93,6 +98,16 @@ func (d driver) report(m *api.Migration, outcome migration.Outcome) error {
 		return command.Refusedf("stalled: %s: %s", hold.Reason, hold.Message)
 	}
 	return nil
+}
+
+// wayBack is the command that plans the way back of what has moved, by the flags that have led here.
+func (d driver) wayBack(m *api.Migration) string {
+	if within(m) {
+		return wayBack(d.Common, m, "")
+	}
+	here := strings.NewReplacer("--kubeconfig ", "--to-kubeconfig ", "--context ", "--to-context ").Replace(d.task.source.Flags())
+	there := cmp.Or(d.task.destination.Flags(), "--context CONTEXT")
+	return wayBack(d.Common, m, there+" "+cmp.Or(here, "--to-context CONTEXT"))
 }
 
 // done says what it means that nothing is left to do. A run that was turned round

@@ -81,6 +81,27 @@ func TestReport(t *testing.T) {
 	}
 }
 
+// TestWayBackIsTold: a run that has moved all says how to take that back, with the flags that lead to both clusters and those of
+// the method; one that has rolled back does not.
+func TestWayBackIsTold(t *testing.T) {
+	m := movetest.Completed()
+	m.Status.Baseline.SourceCluster, m.Status.Baseline.DestinationCluster = "cluster-east", "cluster-west"
+	m.Spec.Volumes = []api.VolumeSpec{{ClaimTemplate: "data", Method: api.MethodCopy, Copy: api.CopySpec{Image: "m", ServiceType: "LoadBalancer"}}}
+	for done, want := range map[string]string{
+		api.ReasonMoved: "to take it back, move it the other way: migrate plan web -n shop --kubeconfig w --context west --to-kubeconfig e --to-context east " +
+			"--volume data=copy,image=m,service=load-balancer\n",
+		api.ReasonRolledBack: "",
+	} {
+		d, c := newDriver(t, m)
+		d.task.source.ReachedBy("--kubeconfig e --context east")
+		d.task.destination = movetest.Offline(t, "west").ReachedBy("--kubeconfig w --context west")
+		_ = d.report(m, migration.Outcome{Decision: plan.Decision{Done: done}, Done: true, Saved: true})
+		if got := c.Stdout.String(); !strings.Contains(got, want) || want == "" && strings.Contains(got, "to take it back") {
+			t.Errorf("%s: no %q in:\n%s", done, want, got)
+		}
+	}
+}
+
 // TestUnsaved: while the record cannot be written the engine reports nothing, so
 // the run says it.
 func TestUnsaved(t *testing.T) {

@@ -1,6 +1,7 @@
 package move
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -97,8 +98,56 @@ func (o *named) find(ctx context.Context) (*storedMigration, error) {
 			return nil, fmt.Errorf("cluster %s: reading %s: %w", connection.Name(), k.where, err)
 		}
 	}
-	return nil, fmt.Errorf("no migration %s/%s in cluster %s: neither a Migration nor a ConfigMap %s, the record of a run; "+
-		"look for it: %s get configmaps -A -l %s", namespace, o.name, connection.Name(), record.ObjectName(), plan.Kubectl(connection.Name(), connection.Flags()), records.LabelKey)
+	return nil, &missingError{
+		short: fmt.Sprintf("no migration %s/%s in cluster %s", namespace, o.name, connection.Name()),
+		more: fmt.Sprintf(": neither a Migration nor a ConfigMap %s, the record of a run; look for it: %s get configmaps -A -l %s",
+			record.ObjectName(), plan.Kubectl(connection.Name(), connection.Flags()), records.LabelKey),
+	}
+}
+
+// missingError is that there is no migration of a name: in few words, and where else to look.
+type missingError struct{ short, more string }
+
+// Error implements error.
+func (e *missingError) Error() string { return e.short + e.more }
+
+// appearsWithin is how long a migration that is not there yet is waited for, unless a timeout says otherwise: a run writes its
+// record once it has looked at both clusters.
+const appearsWithin = time.Minute
+
+// lookEvery is how often one that is not there yet is looked for.
+const lookEvery = time.Second
+
+// appear finds the migration, and waits for one that is not there yet.
+func (o *named) appear(ctx context.Context, timeout time.Duration) (*storedMigration, error) {
+	k, err := o.find(ctx)
+	missing, is := errors.AsType[*missingError](err)
+	if !is {
+		return k, err
+	}
+	fmt.Fprintf(o.ErrOut, "%s yet; waiting until it appears\n", missing.short)
+	within := cmp.Or(timeout, appearsWithin)
+	late := command.WithCode(command.ExitTimeout, fmt.Errorf("%w; it has not appeared within %s", missing, within))
+	limit := o.Clock.NewTimer(within)
+	defer limit.Stop()
+	ticker := o.Clock.NewTicker(lookEvery)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			if cause := command.Cause(ctx); errors.Is(cause, command.ErrInterrupted) {
+				return nil, cause
+			}
+			return nil, late
+		case <-limit.C():
+			return nil, late
+		case <-ticker.C():
+		}
+		k, err = o.find(ctx)
+		if _, still := errors.AsType[*missingError](err); !still {
+			return k, err
+		}
+	}
 }
 
 // title names the migration, for people.

@@ -9,8 +9,10 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	appsv1 "k8s.io/api/apps/v1"
 
 	"github.com/sliceshift/sliceshift/cmd/migrate/command"
+	"github.com/sliceshift/sliceshift/cmd/migrate/move/flags"
 	"github.com/sliceshift/sliceshift/cmd/migrate/move/status"
 	"github.com/sliceshift/sliceshift/internal/records"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
@@ -260,24 +262,47 @@ func (o *modeOptions) goOn(m *api.Migration) string {
 
 // otherWay is the command that plans the way back of a move that is completed.
 func (o *named) otherWay(k *storedMigration) string {
-	from, to := k.Spec.Source, k.Spec.Destination
-	set, namespace := cmp.Or(to.Name, from.Name), cmp.Or(to.Namespace, k.Namespace)
-	words := []string{o.Again("plan", set, namespace)}
-	if base := k.Status.Baseline; base == nil || base.SourceCluster != base.DestinationCluster {
-		words = []string{o.Program, "plan", command.Quote(set), "-n", command.Quote(namespace)}
-		if file := *o.Config.KubeConfig; file != "" {
-			words = append(words, "--kubeconfig", command.Quote(file))
-		}
-		there := cmp.Or(k.Annotations[records.DestinationNameAnnotationKey], "CONTEXT")
-		words = append(words, "--context", command.Quote(there), "--to-context", command.Quote(k.connection.Name()))
+	if within(k.Migration) {
+		return wayBack(o.Common, k.Migration, "")
 	}
-	if home := cmp.Or(from.Namespace, k.Namespace); home != namespace {
+	lead := ""
+	if file := *o.Config.KubeConfig; file != "" {
+		lead = "--kubeconfig " + command.Quote(file) + " "
+	}
+	there := cmp.Or(k.Annotations[records.DestinationNameAnnotationKey], "CONTEXT")
+	return wayBack(o.Common, k.Migration, lead+"--context "+command.Quote(there)+" --to-context "+command.Quote(k.connection.Name()))
+}
+
+// within says whether a migration stays in one cluster.
+func within(m *api.Migration) bool {
+	base := m.Status.Baseline
+	return base != nil && base.SourceCluster == base.DestinationCluster
+}
+
+// wayBack is the command that plans the way back of a migration. lead are the flags that lead to both clusters; empty: it stays in
+// one, to which those of this command lead.
+func wayBack(c *command.Common, m *api.Migration, lead string) string {
+	from, to := m.Spec.Source, m.Spec.Destination
+	set, namespace := cmp.Or(to.Name, from.Name), cmp.Or(to.Namespace, m.Namespace)
+	words := []string{c.Again("plan", set, namespace)}
+	if lead != "" {
+		words = []string{c.Program, "plan", command.Quote(set), "-n", command.Quote(namespace), lead}
+	}
+	if home := cmp.Or(from.Namespace, m.Namespace); home != namespace {
 		words = append(words, "--to-namespace", command.Quote(home))
 	}
 	if from.Name != set {
 		words = append(words, "--to-name", command.Quote(from.Name))
 	}
-	return strings.Join(words, " ")
+	native := appsv1.SchemeGroupVersion.String()
+	was, is := cmp.Or(from.APIVersion, native), cmp.Or(to.APIVersion, from.APIVersion, native)
+	if is != native {
+		words = append(words, "--"+flags.Kind, is)
+	}
+	if was != is {
+		words = append(words, "--"+flags.ToKind, was)
+	}
+	return strings.Join(append(words, flags.Back(m.Spec.Volumes)...), " ")
 }
 
 // ends says whether a migration has come to its end in this mode. One that was completed before

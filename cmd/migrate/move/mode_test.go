@@ -62,6 +62,8 @@ func TestSteering(t *testing.T) {
 		"skip what is over":                      {[]string{"hooks", "skip", "web"}, hookIs(api.HookSucceeded), 3, "", "waits for no hook", ""},
 		"skip none":                              {[]string{"hooks", "skip", "web"}, movetest.InMode(api.ModeRun), 3, "", "waits for no hook", ""},
 		"watch what is over":                     {[]string{"status", "web", "-w"}, movetest.Completed(), 0, "12:00:00  4/4 moved  completed: Moved\n", "", ""},
+		"watch what never appears":               {[]string{"status", "other", "-w", "--timeout", "50ms"}, movetest.InFlight(), 4, "", "no migration shop/other in cluster east yet; waiting until it appears", ""},
+		"a timeout without a watch":              {[]string{"status", "web", "--timeout", "1s"}, movetest.InFlight(), 2, "", "--timeout is for -w", ""},
 		"create where it is not":                 {[]string{"create", "web", "--to-name", "x"}, movetest.InFlight(), 1, "", "install the manager there first", ""},
 		"run to somewhere else":                  {[]string{"run", "web", "--to-namespace", "store"}, movetest.InFlight(), 3, "", "destination: recorded shop/web, asked for store/web", ""},
 		"plan to somewhere else":                 {[]string{"plan", "web", "--to-name", "web2"}, movetest.InFlight(), 3, "", "destination: recorded shop/web, asked for shop/web2", ""},
@@ -125,9 +127,13 @@ func TestOtherWay(t *testing.T) {
 	between.Status.Baseline.DestinationCluster = "cluster-west"
 	within := movetest.Completed()
 	within.Spec.Destination.Namespace = "store"
+	copied := movetest.Completed()
+	copied.Spec.Destination.APIVersion, copied.Status.Baseline.DestinationCluster = "apps.sliceshift.io/v1alpha1", "cluster-west"
+	copied.Spec.Volumes = []api.VolumeSpec{{ClaimTemplate: "data", Method: api.MethodCopy, Copy: api.CopySpec{Image: "m", Transport: api.TransportRelay}}}
 	for want, m := range map[string]*api.Migration{
-		"migrate plan web2 -n store --context 'the west' --to-context east --to-namespace shop --to-name web": between,
-		"migrate plan web -n store --to-namespace shop":                                                       within,
+		"migrate plan web2 -n store --context 'the west' --to-context east --to-namespace shop --to-name web":                                                                        between,
+		"migrate plan web -n store --to-namespace shop":                                                                                                                              within,
+		"migrate plan web -n shop --context CONTEXT --to-context east --api-version apps.sliceshift.io/v1alpha1 --to-api-version apps/v1 --volume data=copy,image=m,transport=relay": copied,
 	} {
 		c := command.NewCommon(newConsole().Environment)
 		o := &modeOptions{named: named{Common: c, name: "web"}}

@@ -26,7 +26,8 @@ const planHelp = `Shows what a move would do, and what stands in its way, withou
 
 Both clusters are read live; then the planner that also does the move is run over a
 model of them, up to the end. Each number is one write. The first handoff is shown in
-full and the others, which are like it, in one line each; -o wide shows every write.
+full and the others, which are like it, in one line each; -o wide shows every write, and
+of each claim template by which other methods it could move.
 SOURCE and DESTINATION are the ordinals of both slices after it, PDB is how many
 evictions their PodDisruptionBudgets allow (- in their author's form), and AVAILABLE is
 the fewest replicas that are available in it. When a run has been interrupted, the rest

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -18,8 +19,9 @@ import (
 // statusOptions are those of the command status.
 type statusOptions struct {
 	named
-	output *command.Choice
-	watch  bool
+	output  *command.Choice
+	watch   bool
+	timeout time.Duration
 }
 
 const statusHelp = `Shows where a migration is: of a Migration, or, when there is none, of the record that a
@@ -27,9 +29,12 @@ run keeps beside the StatefulSet.
 
 With -w it is shown again whenever it changes, until the migration is completed: on a
 terminal in place, with keys that pause it, resume it and roll it back, elsewhere one
-line a change.
+line a change. A migration that is not there yet, as right after the begin of a run, is
+waited for, for a minute unless --timeout says otherwise.
 
-Exit codes: 0 done, 1 error, 3 the migration is stalled (without -w).`
+Exit codes: 0 done, with -w completed; 1 error or interrupted, without -w also that there is
+no such migration; 2 usage; 3 the migration is stalled (without -w); 4 timeout, or with -w
+the migration has not appeared.`
 
 const statusExamples = `  # Where it is
   migrate status web -n shop --context east
@@ -48,17 +53,26 @@ func newStatus(c *command.Common) *cobra.Command {
 	})
 	cmd.Flags().VarP(o.output, "output", "o", "format of the output")
 	cmd.Flags().BoolVarP(&o.watch, "watch", "w", false, "show it again whenever it changes, until it is completed")
+	cmd.Flags().DurationVar(&o.timeout, "timeout", 0, "with -w: give up after so long (default: never, once it is there)")
 	return cmd
+}
+
+// Validate refuses what cannot be meant.
+func (o *statusOptions) Validate() error {
+	if o.timeout != 0 && !o.watch {
+		return command.Usagef("--timeout is for -w")
+	}
+	return command.ValidateTimeout(o.timeout)
 }
 
 // Run prints the status once, or until it is completed.
 func (o *statusOptions) Run(ctx context.Context) error {
+	if o.watch {
+		return command.Within(ctx, o.timeout, o.watched)
+	}
 	k, err := o.find(ctx)
 	if err != nil {
 		return err
-	}
-	if o.watch {
-		return o.follow(ctx, k)
 	}
 	text := func(*api.Migration) error {
 		_, err := fmt.Fprint(o.Out, o.page(0, k), strings.Join(k.kept(ctx, o.Program), ""))
@@ -71,6 +85,15 @@ func (o *statusOptions) Run(ctx context.Context) error {
 		return command.Refusedf("%s is stalled: %s", k.title(), stall.Reason)
 	}
 	return nil
+}
+
+// watched waits until the migration is there, and shows it until it is completed.
+func (o *statusOptions) watched(ctx context.Context) error {
+	k, err := o.appear(ctx, o.timeout)
+	if err != nil {
+		return err
+	}
+	return o.follow(ctx, k)
 }
 
 func (o *statusOptions) page(width int, k *storedMigration) string {

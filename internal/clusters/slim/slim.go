@@ -64,11 +64,11 @@ func slimMeta(of metav1.ObjectMeta) metav1.ObjectMeta {
 }
 
 // slimPod keeps the labels, which PodDisruptionBudgets select by, the annotations, which kinds of
-// StatefulSet have their own of, the claims that are mounted, and what says how the pod is.
+// StatefulSet have their own of, the finalizers, which are waited for, the claims that are mounted, and what says how the pod is.
 func slimPod(pod *corev1.Pod) {
 	kept := corev1.Pod{ObjectMeta: slimMeta(pod.ObjectMeta), Spec: corev1.PodSpec{NodeName: pod.Spec.NodeName}}
 	delete(pod.Annotations, corev1.LastAppliedConfigAnnotation)
-	kept.Labels, kept.Annotations = pod.Labels, pod.Annotations
+	kept.Labels, kept.Annotations, kept.Finalizers = pod.Labels, pod.Annotations, pod.Finalizers
 	for i := range pod.Spec.Volumes {
 		if claim := pod.Spec.Volumes[i].PersistentVolumeClaim; claim != nil {
 			source := &corev1.PersistentVolumeClaimVolumeSource{ClaimName: claim.ClaimName}
@@ -82,7 +82,7 @@ func slimPod(pod *corev1.Pod) {
 	*pod = kept
 }
 
-// slimVolume keeps which disk it is, of whatever claim: another volume may be the same one.
+// slimVolume keeps which disk it is, of whatever claim: another volume may be the same one; and since when it is in its phase.
 func slimVolume(volume *corev1.PersistentVolume) {
 	kept := corev1.PersistentVolume{
 		ObjectMeta: slimMeta(volume.ObjectMeta),
@@ -90,7 +90,7 @@ func slimVolume(volume *corev1.PersistentVolume) {
 			PersistentVolumeSource: volume.Spec.PersistentVolumeSource, PersistentVolumeReclaimPolicy: volume.Spec.PersistentVolumeReclaimPolicy,
 			StorageClassName: volume.Spec.StorageClassName,
 		},
-		Status: corev1.PersistentVolumeStatus{Phase: volume.Status.Phase},
+		Status: corev1.PersistentVolumeStatus{Phase: volume.Status.Phase, LastPhaseTransitionTime: volume.Status.LastPhaseTransitionTime},
 	}
 	if ref := volume.Spec.ClaimRef; ref != nil {
 		kept.Spec.ClaimRef = &corev1.ObjectReference{Namespace: ref.Namespace, Name: ref.Name, UID: ref.UID}

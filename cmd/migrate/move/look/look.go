@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/sliceshift/sliceshift/cmd/migrate/kept"
 	"github.com/sliceshift/sliceshift/internal/clusters"
 	"github.com/sliceshift/sliceshift/internal/records"
 	"github.com/sliceshift/sliceshift/migration"
@@ -38,5 +39,6 @@ func Both(ctx context.Context, source, destination *clusters.Connection, store r
 			return snapshot, fmt.Errorf("cluster %s cannot be read: %s; check that it runs and that the kubeconfig is right", side.Cluster, side.ReachError)
 		}
 	}
+	kept.Name(ctx, destination.Live(), &snapshot)
 	return snapshot, nil
 }

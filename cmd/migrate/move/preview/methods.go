@@ -86,9 +86,8 @@ func (t Template) text() []string {
 	return lines
 }
 
-// refusedFor says whether something speaks against the method that is chosen, or another one than the
-// default is: then people want to see the others.
+// refusedFor says whether something speaks against the method that is chosen: then people want to see the others.
 func (t Template) refusedFor() bool {
 	chosen := slices.IndexFunc(t.Methods, func(c Choice) bool { return c.Method == t.Method })
-	return t.Method != api.MethodRebind || chosen < 0 || t.Methods[chosen].Reason != ""
+	return chosen < 0 || t.Methods[chosen].Reason != ""
 }

@@ -99,6 +99,23 @@ func TestMethodsAreTold(t *testing.T) {
 	}
 }
 
+// TestMethodsAreForThoseWhoAsk: where nothing speaks against the method that is chosen the others are shown only in full.
+func TestMethodsAreForThoseWhoAsk(t *testing.T) {
+	s := withData(api.MethodCopy, volumes.Word{})
+	s.Volumes[0].Copy = &volumes.Copying{Asked: volumes.CopyAsked{Image: "manager"}}
+	for wide, want := range map[bool]bool{false: false, true: true} {
+		var out bytes.Buffer
+		if err := (Printer{Out: &out, Wide: wide}).Print(NewPlan(&api.Migration{}, Beginning, s)); err != nil {
+			t.Fatal(err)
+		}
+		for _, text := range []string{"Claim template data moves by Copy:", "EmptyNotConfirmed", "SnapshotUnsupported"} {
+			if strings.Contains(out.String(), text) != want {
+				t.Errorf("wide %t: %q in it is %t:\n%s", wide, text, !want, out.String())
+			}
+		}
+	}
+}
+
 // TestVolumesThatAreFilled: a plan says by which method another volume is filled for each ordinal, and that the one it had
 // is kept.
 func TestVolumesThatAreFilled(t *testing.T) {

@@ -55,6 +55,8 @@ type Event struct {
 	Moved       int32    `json:"moved"`
 	Total       int32    `json:"total"`
 	Summary     *Summary `json:"summary,omitempty"`
+	// WayBack is the command that plans the way back of what has moved.
+	WayBack string `json:"wayBack,omitempty"`
 
 	elapsed time.Duration
 	// short is the message without what only a program needs.
@@ -144,7 +146,11 @@ func (e Event) text() string {
 		}
 		return label + e.Reason + ": " + e.Message + remedy
 	case Completed:
-		return e.Message + e.Summary.text()
+		text := e.Message + e.Summary.text()
+		if e.WayBack != "" {
+			text += "\nto take it back, move it the other way: " + e.WayBack
+		}
+		return text
 	case Written:
 		return e.short
 	default:

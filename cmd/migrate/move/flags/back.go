@@ -1,0 +1,112 @@
+package flags
+
+import (
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/sliceshift/sliceshift/cmd/migrate/command"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+// Back are the flags by which volumes that have moved so go the other way, fit to be typed: the methods, with what holds in both
+// directions. What only the person knows, as the class of the side that they go to, is a word in capitals.
+func Back(volumes []api.VolumeSpec) []string {
+	var words []string
+	add := func(flag, value string) { words = append(words, "--"+flag, command.Quote(value)) }
+	for _, v := range volumes {
+		if v.Shared {
+			add(Shared, v.ClaimTemplate)
+		}
+		if v.StorageClassName != nil {
+			add(StorageClass, v.ClaimTemplate+"=CLASS")
+		}
+		switch v.Method {
+		case api.MethodCopy:
+			add(Volume, strings.Join(append([]string{v.ClaimTemplate + "=copy"}, copyBack(v.Copy)...), ","))
+		case api.MethodSnapshot:
+			add(Volume, v.ClaimTemplate+"=snapshot")
+		case api.MethodEmpty:
+			add(Volume, v.ClaimTemplate+"=empty"+emptyBack(v.Empty))
+		case api.MethodRebind:
+		}
+	}
+	return words
+}
+
+func emptyBack(said api.EmptySpec) string {
+	text := ""
+	if said.FillsFromPeers {
+		text += ",fills-from-peers"
+	}
+	if said.ReadyWhenFilled {
+		text += ",ready-when-filled"
+	}
+	return text
+}
+
+// copyBack is what was asked for of a copy, but for what was said of the side that it went to: the size of its volumes and the
+// address of its pods; and for when its ordinals were stopped.
+func copyBack(asked api.CopySpec) []string {
+	var words []string
+	add := func(key, value string) {
+		if value != "" {
+			words = append(words, key+"="+value)
+		}
+	}
+	add("image", asked.Image)
+	if asked.Transport != api.TransportAuto {
+		add("transport", wordFor(transportWords, asked.Transport))
+	}
+	add("service", wordFor(serviceWords, asked.ServiceType))
+	if asked.Address != "" {
+		add("address", "HOST:PORT")
+	}
+	add("bandwidth", quantityText(asked.Bandwidth))
+	if asked.RunAsUser != nil {
+		user := fmt.Sprint(*asked.RunAsUser)
+		if asked.RunAsGroup != nil {
+			user += fmt.Sprintf(":%d", *asked.RunAsGroup)
+		}
+		add("run-as", user)
+	}
+	if asked.Warm != api.CopyWarmAuto {
+		add("warm", wordFor(warmWords, asked.Warm))
+	}
+	add("downtime", durationText(asked.DowntimeBudget))
+	add("limit", durationText(asked.DowntimeLimit))
+	if asked.Verify != api.CopyVerifyFull {
+		add("verify", wordFor(verifyWords, asked.Verify))
+	}
+	if asked.Prefetch > 0 {
+		add("prefetch", fmt.Sprint(asked.Prefetch))
+	}
+	return words
+}
+
+// wordFor is the word of a value; empty: it has none.
+func wordFor[T api.CopyTransport | corev1.ServiceType | api.CopyWarmMode | api.CopyVerify](words map[string]T, value T) string {
+	for word, is := range words {
+		if is == value {
+			return word
+		}
+	}
+	return ""
+}
+
+func quantityText(q *resource.Quantity) string {
+	if q == nil {
+		return ""
+	}
+	return q.String()
+}
+
+func durationText(d *metav1.Duration) string {
+	if d == nil {
+		return ""
+	}
+	return d.Duration.String()
+}

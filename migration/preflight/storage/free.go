@@ -1,0 +1,102 @@
+package storage
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/component-helpers/storage/volume"
+
+	"github.com/sliceshift/sliceshift/migration/endpoint"
+	"github.com/sliceshift/sliceshift/migration/plan"
+	"github.com/sliceshift/sliceshift/volumes"
+)
+
+// noProvisioner is what a StorageClass says whose volumes somebody makes beforehand.
+const noProvisioner = "kubernetes.io/no-provisioner"
+
+// ByHand is the class of claims that name this one, where that makes no volumes; empty: another one, or none that is known.
+func ByHand(name *string, classes []storagev1.StorageClass) string {
+	for _, c := range classes {
+		is := name == nil && c.Annotations[defaultClass] == "true" || name != nil && c.Name == *name
+		if is && c.Provisioner == noProvisioner {
+			return c.Name
+		}
+	}
+	return ""
+}
+
+// Wanted is a claim that the destination gets for an ordinal, of a class that makes no volumes.
+type Wanted struct {
+	// Template is the claim template.
+	Template string
+	Claim    corev1.PersistentVolumeClaim
+}
+
+// Free finds claim templates for whose new claims there are too few free volumes at the destination. They are given away as its
+// binder does it: one that is reserved for a claim, or else the smallest that fits.
+func Free(at endpoint.Endpoint, wanted []Wanted, all []corev1.PersistentVolume) []plan.Finding {
+	given := map[string]*corev1.PersistentVolume{}
+	var lacking []string
+	needs, gets, of := map[string]int{}, map[string]int{}, map[string]corev1.PersistentVolumeClaim{}
+	for i := range wanted {
+		template, claim := wanted[i].Template, wanted[i].Claim
+		needs[template]++
+		if _, known := of[template]; !known {
+			of[template] = claim
+		}
+		fits, err := volume.FindMatchingVolume(&claim, reaching(&claim, all), nil, given, false, true)
+		switch {
+		case err == nil && fits != nil:
+			given[fits.Name] = fits
+			gets[template]++
+		case !slices.Contains(lacking, template):
+			lacking = append(lacking, template)
+		}
+	}
+	var found []plan.Finding
+	for _, template := range lacking {
+		found = append(found, tooFew(at, template, of[template], needs[template], gets[template]))
+	}
+	return found
+}
+
+// reaching are the volumes whose access modes a claim can have, which the binder sorts by itself. One that was made just now, and
+// that no controller has looked at, is as good as available.
+func reaching(claim *corev1.PersistentVolumeClaim, all []corev1.PersistentVolume) []*corev1.PersistentVolume {
+	var found []*corev1.PersistentVolume
+	for i := range all {
+		if !volume.CheckAccessModes(claim, &all[i]) {
+			continue
+		}
+		one := all[i]
+		if one.Status.Phase == "" || one.Status.Phase == corev1.VolumePending {
+			one.Status.Phase = corev1.VolumeAvailable
+		}
+		found = append(found, &one)
+	}
+	return found
+}
+
+func tooFew(at endpoint.Endpoint, template string, claim corev1.PersistentVolumeClaim, needs, gets int) plan.Finding {
+	class := volume.GetPersistentVolumeClaimClass(&claim)
+	modes := make([]string, 0, len(claim.Spec.AccessModes))
+	for _, mode := range claim.Spec.AccessModes {
+		modes = append(modes, string(mode))
+	}
+	size := claim.Spec.Resources.Requests[corev1.ResourceStorage]
+	kind := corev1.PersistentVolumeFilesystem
+	if claim.Spec.VolumeMode != nil {
+		kind = *claim.Spec.VolumeMode
+	}
+	form := fmt.Sprintf("at least %s, %s, %s", size.String(), strings.Join(modes, "+"), kind)
+	return plan.Finding{
+		Reason: volumes.ReasonVolumesTooFew, Object: "claim template " + template,
+		Message: fmt.Sprintf("the destination needs %d new volumes for claim template %s, and StorageClass %s in cluster %s makes none (%s): of those that somebody has made there, %d are free and fit (%s): a moved ordinal would be stopped, or wait, and its new volume never come",
+			needs, template, class, at.Cluster, noProvisioner, gets, form),
+		Remedy: fmt.Sprintf("make %d PersistentVolumes of that class there (%s), or name a class that makes them: --storage-class %s=CLASS, storageClassName in spec.volumes; which there are: %s get pv",
+			needs-gets, form, template, at.Kubectl()),
+	}
+}
