@@ -1,11 +1,11 @@
 package volumes
 
-// Beside is what is known of the volumes that an ordinal's pod is to mount at the taker besides that of the pair: all of them must be
+// Beside is what is known of the volumes that an ordinal's pod is to mount at the taker besides the one that is filled: all of them must be
 // within the reach of one node. A class that waits for a pod (WaitForFirstConsumer) makes a volume where that pod runs, in its zone.
 type Beside struct {
 	// Taken are those that are at the taker, by name, and Given those that are still at the giver and will be the same disks at the taker.
 	Taken, Given []string
-	// Unplaced is the claim of another one, which has none yet and comes before the pair's; empty: there is none.
+	// Unplaced is the claim of another one, which has none yet and comes before it; empty: there is none.
 	Unplaced string
 }
 

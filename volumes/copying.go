@@ -27,6 +27,8 @@ type Copying struct {
 	Receiver, Sender, Warm Mover
 	// Base is what warm passes read instead of the ordinal's claim, where that was chosen.
 	Base Base
+	// Beside is where the ordinal's other claims have their volumes.
+	Beside Beside
 	// Pod is the ordinal's own, at the pair's giver.
 	Pod CopyPod
 	// Early is true where it is not the ordinal's turn yet.

@@ -3,7 +3,6 @@ package volumes
 import (
 	"cmp"
 	"fmt"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -61,8 +60,8 @@ type Volume struct {
 	UID             types.UID
 	ResourceVersion string
 	Phase           corev1.PersistentVolumePhase
-	// PhaseSince is since when it is in its phase; zero: not known.
-	PhaseSince time.Time
+	// PhaseSince is since when it is in its phase, in seconds since 1970; 0: not known.
+	PhaseSince int64
 	// ParkedBy is the migration that has parked it, as namespace/name; empty: of that only the UID is known, in Note.
 	ParkedBy string
 	Policy   corev1.PersistentVolumeReclaimPolicy

@@ -65,8 +65,8 @@ func holds(pair Pair) string {
 		return "the very disk that the ordinal runs on now"
 	}
 	as := "its data as of then"
-	if taker.Phase != corev1.VolumeBound && !taker.PhaseSince.IsZero() {
-		as = "its data as of " + taker.PhaseSince.UTC().Format(time.RFC3339)
+	if taker.Phase != corev1.VolumeBound && taker.PhaseSince > 0 {
+		as = "its data as of " + time.Unix(taker.PhaseSince, 0).UTC().Format(time.RFC3339)
 	}
 	if !giver.Found {
 		return as

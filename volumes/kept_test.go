@@ -55,24 +55,26 @@ func TestLeftBehind(t *testing.T) {
 		remedy  []string
 	}{
 		"by a migration that is known": {
-			func(p *Pair) { p.Taker.Volume.ParkedBy, p.Taker.Volume.PhaseSince = "shop/web", at },
-			[]string{"claim west/data-web-0 is what migration shop/web has left", "volume pv is parked", "as of 2026-11-27T05:00:00Z, without what the ordinal has written since, on volume pv-now"},
-			[]string{"volume pv stays, parked, with policy Retain", ": kubectl --context west delete pvc -n west data-web-0; ", "once it is of no use: kubectl migrate kept --context west"},
+			func(p *Pair) { p.Taker.Volume.ParkedBy, p.Taker.Volume.PhaseSince = "shop/web", at.Unix() },
+			[]string{"claim west/data-web-0 is what migration shop/web has left", "volume pv-left is parked", "as of 2026-11-27T05:00:00Z, without what the ordinal has written since, on volume pv-now"},
+			[]string{"volume pv-left stays, parked, with policy Retain", ": kubectl --context west delete pvc -n west data-web-0; ", "once it is of no use: kubectl migrate kept --context west"},
 		},
 		"by one that is not, and nobody knows when": {func(*Pair) {}, []string{"the migration with the UID former", "its data as of then, without"}, nil},
 		"its fence alone says who": {
 			func(p *Pair) { p.Taker.Volume.Note, p.Taker.Volume.Fence = Note{}, "former.3" },
-			[]string{"the migration with the UID former"}, nil,
+			[]string{"the migration with the UID former"},
+			nil,
 		},
 		"nothing says who":               {func(p *Pair) { p.Taker.Volume.Note, p.Taker.Volume.Fence = Note{}, "" }, []string{"an earlier migration"}, nil},
-		"bound until just now":           {func(p *Pair) { p.Taker.Volume.PhaseSince, p.Taker.Volume.Phase = at, corev1.VolumeBound }, []string{"its data as of then"}, nil},
+		"bound until just now":           {func(p *Pair) { p.Taker.Volume.PhaseSince, p.Taker.Volume.Phase = at.Unix(), corev1.VolumeBound }, []string{"its data as of then"}, nil},
 		"the ordinal runs on that disk":  {func(p *Pair) { p.Giver.Volume.Handle = p.Taker.Volume.Handle }, []string{"has the very disk that the ordinal runs on now;"}, nil},
 		"nothing is known of the giver":  {func(p *Pair) { p.Giver.Volume = Volume{} }, []string{"has its data as of then;"}, nil},
-		"a policy would delete the disk": {func(p *Pair) { p.Taker.Volume.Policy = corev1.PersistentVolumeReclaimDelete }, nil, []string{`patch pv pv -p '{"spec":{"persistentVolumeReclaimPolicy":"Retain"}}' && kubectl --context west delete pvc`}},
+		"a policy would delete the disk": {func(p *Pair) { p.Taker.Volume.Policy = corev1.PersistentVolumeReclaimDelete }, nil, []string{`patch pv pv-left -p '{"spec":{"persistentVolumeReclaimPolicy":"Retain"}}' && kubectl --context west delete pvc`}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			pair := Pair{Owner: owner, Giver: held("east", ""), Taker: parked("west")}
 			pair.Giver.Volume.Name, pair.Giver.Claim.Volume, pair.Giver.Volume.Handle = "pv-now", "pv-now", "d/now"
+			pair.Taker.Volume.Name, pair.Taker.Claim.Volume = "pv-left", "pv-left"
 			pair.Taker.Volume.Note.By, pair.Taker.Volume.Phase, pair.Taker.Kubectl = "former", corev1.VolumeAvailable, "kubectl --context west"
 			tc.change(&pair)
 			for method, free := range map[string]func(Pair) *Problem{"Second": Second{}.Free, "Empty": Empty{}.Free} {

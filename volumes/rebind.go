@@ -48,8 +48,6 @@ type Pair struct {
 	Word     Word
 	// Copy is for method Copy; nil: nothing was looked at.
 	Copy *Copying
-	// Beside is where the ordinal's other claims have their volumes, for methods that choose where a new one is made.
-	Beside Beside
 }
 
 // Verb says what to do with a claim or a volume.

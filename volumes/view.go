@@ -73,7 +73,7 @@ func ViewVolume(volume *corev1.PersistentVolume, owner types.UID) Volume {
 		Released: volume.Annotations[api.ReleasedAnnotationKey], Seal: volume.Annotations[api.SealAnnotationKey],
 	}
 	if since := volume.Status.LastPhaseTransitionTime; since != nil {
-		view.PhaseSince = since.UTC()
+		view.PhaseSince = since.Unix()
 	}
 	if ref := volume.Spec.ClaimRef; ref != nil {
 		view.ClaimRef = Ref{Namespace: ref.Namespace, Name: ref.Name, UID: ref.UID}

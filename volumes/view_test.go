@@ -83,7 +83,7 @@ func TestViewVolume(t *testing.T) {
 				Status: corev1.PersistentVolumeStatus{Phase: corev1.VolumeBound, LastPhaseTransitionTime: &now},
 			},
 			Volume{
-				Found: true, Name: "pv", UID: "u", ResourceVersion: "7", Phase: corev1.VolumeBound, Policy: corev1.PersistentVolumeReclaimRetain, PhaseSince: now.UTC(),
+				Found: true, Name: "pv", UID: "u", ResourceVersion: "7", Phase: corev1.VolumeBound, Policy: corev1.PersistentVolumeReclaimRetain, PhaseSince: now.Unix(),
 				Note: Note{Policy: corev1.PersistentVolumeReclaimDelete, By: owner}, ClaimRef: Ref{Namespace: "shop", Name: "data-web-0", UID: "c"},
 				Handle: "d/h", Terminating: true, Ours: true, Fence: fence,
 			},
@@ -131,12 +131,12 @@ func TestHandle(t *testing.T) {
 
 // TestCommandsNameTheCluster: on the other side the claim of that name may be the one in use.
 func TestCommandsNameTheCluster(t *testing.T) {
-	h := Holding{Ref: Ref{Namespace: "shop", Name: "data-web-0"}, Volume: Volume{Name: "pv"}, Kubectl: "kubectl --context east"}
+	h := Holding{Ref: Ref{Namespace: "shop", Name: "data-web-0"}, Volume: Volume{Name: "pv-1"}, Kubectl: "kubectl --context east"}
 	for got, want := range map[string]string{
 		foreignClaim(h).Remedy: "kubectl --context east delete pvc -n shop data-web-0",
 		notEmpty(h).Remedy:     "kubectl --context east delete pvc -n shop data-web-0",
 		inTheWay(h).Remedy:     "kubectl --context east delete pvc -n shop data-web-0",
-		h.DescribeVolume():     "kubectl --context east describe pv pv",
+		h.DescribeVolume():     "kubectl --context east describe pv pv-1",
 		Holding{}.Describe():   "kubectl describe pvc -n  ",
 	} {
 		if !strings.HasSuffix(got, want) {

@@ -10,9 +10,11 @@ import (
 // Version is set by the release build; a build from a checkout is "dev".
 var Version = "dev"
 
-// Commit and Date are set by the release build: what it was made from, and when that was committed (RFC 3339). A build from a
-// checkout knows both from git.
-var Commit, Date string
+// Commit is set by the release build; a build from a checkout knows it from git.
+var Commit string
+
+// Date is when that was committed (RFC 3339), and is known as Commit is.
+var Date string
 
 // Info describes a build.
 type Info struct {

@@ -56,7 +56,8 @@ func (p *View) pair(v plan.OrdinalVolume) volumes.Pair {
 		if p.giverName == plan.DestinationSide {
 			seen.Snapshot.Giver, seen.Snapshot.Taker = seen.Snapshot.Taker, seen.Snapshot.Giver
 		}
-		pair.Copy, pair.Beside = &seen, plan.BesideOf(p.Volumes, v, p.giverName)
+		seen.Beside = plan.BesideOf(p.Volumes, v, p.giverName)
+		pair.Copy = &seen
 	}
 	return pair
 }

@@ -73,8 +73,8 @@ func (v view) current(role volumes.Role) bool {
 func (v view) need(role volumes.Role) volumes.Verdict {
 	m := v.mover(role)
 	switch {
-	case !m.Found && role == volumes.RoleReceiver && !v.c.Incoming.Bound() && v.Beside.Unplaced != "":
-		return v.Beside.Wait(v.c.Incoming.Ref)
+	case !m.Found && role == volumes.RoleReceiver && !v.c.Incoming.Bound() && v.c.Beside.Unplaced != "":
+		return v.c.Beside.Wait(v.c.Incoming.Ref)
 	case !m.Found:
 		verdict := v.onMover(volumes.CreateMover, role)
 		action := &verdict.Action.Copy

@@ -324,7 +324,7 @@ func TestReceiverComesAfter(t *testing.T) {
 		action := (Copy{}).Ahead(w.Pair()).Action
 		return action != nil && action.Verb == volumes.CreateMover && action.Copy.Role == volumes.RoleReceiver
 	}).Pair()
-	pair.Beside.Unplaced = "in-first"
+	pair.Copy.Beside.Unplaced = "in-first"
 	if got := (Copy{}).Ahead(pair); got.Action == nil || got.Action.Verb != volumes.CreateMover {
 		t.Errorf("where it has its own volume: %+v", got)
 	}
@@ -332,7 +332,7 @@ func TestReceiverComesAfter(t *testing.T) {
 	if got := (Copy{}).Ahead(pair); got.Action != nil || !strings.Contains(got.Waits, "in-first") {
 		t.Errorf("got %+v", got)
 	}
-	pair.Beside = volumes.Beside{Taken: []string{"pv-first"}}
+	pair.Copy.Beside = volumes.Beside{Taken: []string{"pv-first"}}
 	if got := (Copy{}).Ahead(pair); got.Action == nil || got.Action.Verb != volumes.CreateMover {
 		t.Errorf("once it has its volume: %+v", got)
 	}

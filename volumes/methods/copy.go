@@ -229,7 +229,7 @@ func (w writer) mover(ctx context.Context, pair volumes.Pair) (client.Object, er
 	}
 	var near []corev1.NodeSelector
 	if w.action.Copy.Role == volumes.RoleReceiver {
-		if near, err = w.near(ctx, pair.Beside); err != nil {
+		if near, err = w.near(ctx, pair.Copy); err != nil {
 			return nil, err
 		}
 	}
@@ -238,8 +238,11 @@ func (w writer) mover(ctx context.Context, pair volumes.Pair) (client.Object, er
 }
 
 // near is where a pod must run that is to have a volume made within the reach of the ordinal's other ones.
-func (w writer) near(ctx context.Context, beside volumes.Beside) ([]corev1.NodeSelector, error) {
-	var near []corev1.NodeSelector
+func (w writer) near(ctx context.Context, known *volumes.Copying) ([]corev1.NodeSelector, error) {
+	if known == nil {
+		return nil, nil
+	}
+	beside, near := known.Beside, []corev1.NodeSelector(nil)
 	for _, from := range []struct {
 		client.Client
 		names []string

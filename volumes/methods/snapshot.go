@@ -86,7 +86,7 @@ func (w writer) placeholder(ctx context.Context, pair volumes.Pair) (client.Obje
 	if err != nil {
 		return nil, err
 	}
-	near, err := w.near(ctx, pair.Beside)
+	near, err := w.near(ctx, pair.Copy)
 	if err != nil {
 		return nil, err
 	}

@@ -177,7 +177,7 @@ func TestWithinReach(t *testing.T) {
 			if err := s.Giver.Create(t.Context(), disk("given", "rack", "3")); err != nil {
 				t.Fatal(err)
 			}
-			s.pair.Beside = volumes.Beside{Taken: []string{"taken", "anywhere"}, Given: []string{"given"}}
+			s.pair.Copy = &volumes.Copying{Beside: volumes.Beside{Taken: []string{"taken", "anywhere"}, Given: []string{"given"}}}
 			action := volumes.Action{Verb: volumes.CreateMover, Ref: volumes.Ref{Namespace: "team", Name: "in"}, Copy: volumes.CopyAction{Role: role, Pod: "pod", Attempt: 1}}
 			made, err := tc.method.Apply(t.Context(), s.Carrier, action, s.pair)
 			if err != nil {

@@ -193,7 +193,7 @@ func unattended(ctx context.Context, c client.Reader, cluster string, now time.T
 	if len(deployments.Items) > 0 {
 		return fmt.Sprintf("the manager of cluster %s, Deployment %s/%s, has no replica that is available", cluster, deployments.Items[0].Namespace, deployments.Items[0].Name)
 	}
-	return fmt.Sprintf("no manager was found in cluster %s", cluster)
+	return "no manager was found in cluster " + cluster
 }
 
 // silentFor is how long a manager that leads may not have been heard of: clocks differ.

@@ -196,11 +196,11 @@ func TestStayNear(t *testing.T) {
 	s.Near = []corev1.NodeSelector{{NodeSelectorTerms: []corev1.NodeSelectorTerm{term("1"), term("2")}}, {NodeSelectorTerms: []corev1.NodeSelectorTerm{term("x")}}}
 	var got []string
 	for _, term := range Receiver(s).Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms {
-		keys := ""
+		var keys []string
 		for _, each := range term.MatchExpressions {
-			keys += each.Key
+			keys = append(keys, each.Key)
 		}
-		got = append(got, keys)
+		got = append(got, strings.Join(keys, ""))
 	}
 	if want := []string{"a1x", "a2x", "b1x", "b2x"}; !slices.Equal(got, want) {
 		t.Errorf("it matches %v, and is to match %v", got, want)

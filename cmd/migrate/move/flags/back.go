@@ -2,6 +2,7 @@ package flags
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -67,7 +68,7 @@ func copyBack(asked api.CopySpec) []string {
 	}
 	add("bandwidth", quantityText(asked.Bandwidth))
 	if asked.RunAsUser != nil {
-		user := fmt.Sprint(*asked.RunAsUser)
+		user := strconv.FormatInt(*asked.RunAsUser, 10)
 		if asked.RunAsGroup != nil {
 			user += fmt.Sprintf(":%d", *asked.RunAsGroup)
 		}
@@ -82,7 +83,7 @@ func copyBack(asked api.CopySpec) []string {
 		add("verify", wordFor(verifyWords, asked.Verify))
 	}
 	if asked.Prefetch > 0 {
-		add("prefetch", fmt.Sprint(asked.Prefetch))
+		add("prefetch", strconv.Itoa(int(asked.Prefetch)))
 	}
 	return words
 }

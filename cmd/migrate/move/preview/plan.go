@@ -107,7 +107,9 @@ func NewPlan(m *api.Migration, stands Standing, s plan.Snapshot) (d Plan) {
 		Standing:    stands, Mode: s.Spec.Mode, Findings: []plan.Finding{}, Steps: []Step{}, Gates: m.Spec.Gates,
 	}
 	d.Summary.Replicas = s.Source.Set.Replicas
-	defer func() { d.addSplits(s) }()
+	sides := s
+	sides.Volumes = nil // of thousands of ordinals, they are not kept beside those of the model
+	defer func() { d.addSplits(sides) }()
 	if base := m.Status.Baseline; base != nil {
 		d.Summary.Replicas, d.Summary.Budget = base.Replicas, base.Budget
 	} else {
