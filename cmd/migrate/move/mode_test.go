@@ -130,10 +130,11 @@ func TestOtherWay(t *testing.T) {
 	copied := movetest.Completed()
 	copied.Spec.Destination.APIVersion, copied.Status.Baseline.DestinationCluster = "apps.sliceshift.io/v1alpha1", "cluster-west"
 	copied.Spec.Volumes = []api.VolumeSpec{{ClaimTemplate: "data", Method: api.MethodCopy, Copy: api.CopySpec{Image: "m", Transport: api.TransportRelay}}}
+	const back = "migrate plan web -n shop --context CONTEXT --to-context east"
 	for want, m := range map[string]*api.Migration{
-		"migrate plan web2 -n store --context 'the west' --to-context east --to-namespace shop --to-name web":                                                                        between,
-		"migrate plan web -n store --to-namespace shop":                                                                                                                              within,
-		"migrate plan web -n shop --context CONTEXT --to-context east --api-version apps.sliceshift.io/v1alpha1 --to-api-version apps/v1 --volume data=copy,image=m,transport=relay": copied,
+		"migrate plan web2 -n store --context 'the west' --to-context east --to-namespace shop --to-name web":                   between,
+		"migrate plan web -n store --to-namespace shop":                                                                         within,
+		back + " --api-version apps.sliceshift.io/v1alpha1 --to-api-version apps/v1 --volume data=copy,image=m,transport=relay": copied,
 	} {
 		c := command.NewCommon(newConsole().Environment)
 		o := &modeOptions{named: named{Common: c, name: "web"}}
