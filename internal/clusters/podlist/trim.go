@@ -26,7 +26,7 @@ const numberOfItems = 2
 var (
 	keptOfMeta = kept{
 		1: nil, 3: nil, 5: nil, 6: nil, 8: nil, 9: nil, // name, namespace, uid, resourceVersion, creation and deletion
-		11: entry, 12: entry, 13: {1: nil, 3: nil, 4: nil, 5: nil, 6: nil, 7: nil}, // labels, annotations, ownerReferences
+		11: entry, 12: entry, 13: {1: nil, 3: nil, 4: nil, 5: nil, 6: nil, 7: nil}, 14: nil, // labels, annotations, ownerReferences, finalizers
 	}
 	keptOfVolume    = kept{2: {10: {1: nil}}} // volumeSource.persistentVolumeClaim.claimName
 	keptOfCondition = kept{1: nil, 2: nil, 3: nil, 4: nil, 5: nil, 6: nil, 7: nil}
