@@ -7,14 +7,11 @@ import (
 	"io"
 	"maps"
 	"net/http"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
@@ -293,94 +290,4 @@ func (c *crasher) crash() error {
 // nor does a rehearsal.
 func changes(r *http.Request) bool {
 	return r.Method != http.MethodGet && !strings.Contains(r.URL.Path, "/authorization.k8s.io/") && r.URL.Query().Get("dryRun") == ""
-}
-
-// left is all that a migration leaves, less what differs from run to run.
-func (v *move) left() string {
-	v.T.Helper()
-	var lines []string
-	for _, at := range []struct {
-		name string
-		harness.Endpoint
-	}{{"source", v.Here()}, {"destination", v.There()}} {
-		lines = append(lines, v.leftOfSet(at.name, at.Endpoint)...)
-		lines = append(lines, v.leftOfVolumes(at.name, at.Endpoint)...)
-		budgets, err := at.Client.PolicyV1().PodDisruptionBudgets(at.Namespace).List(v.Ctx, metav1.ListOptions{})
-		v.Must(err)
-		for _, budget := range budgets.Items {
-			lines = append(lines, fmt.Sprintf("%s: budget %s %v %v", at.name, budget.Name, budget.Spec.MaxUnavailable, annotationKeys(budget.Annotations)))
-		}
-		services, err := at.Client.CoreV1().Services(at.Namespace).List(v.Ctx, metav1.ListOptions{})
-		v.Must(err)
-		for _, service := range services.Items {
-			if ofMovers(&service) {
-				continue
-			}
-			lines = append(lines, fmt.Sprintf("%s: service %s %v", at.name, service.Name, annotationKeys(service.Annotations)))
-		}
-	}
-	slices.Sort(lines)
-	return strings.NewReplacer(v.App.Namespace, "NAMESPACE").Replace(strings.Join(slices.Compact(lines), "\n"))
-}
-
-// ofMovers says whether an object is one that movers had, which goes by itself: see expectNoMovers.
-func ofMovers(object metav1.Object) bool {
-	_, found := object.GetLabels()[api.MigrationLabelKey]
-	return found
-}
-
-func (v *move) leftOfSet(side string, at harness.Endpoint) []string {
-	v.T.Helper()
-	set, err := at.Client.AppsV1().StatefulSets(at.Namespace).Get(v.Ctx, at.Set, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
-		return nil
-	}
-	v.Must(err)
-	lines := []string{fmt.Sprintf("%s: set %s of %d, %d Ready, %v", side, set.Name, *set.Spec.Replicas, set.Status.ReadyReplicas, annotationKeys(set.Annotations))}
-	if *set.Spec.Replicas > 0 && set.Spec.Ordinals != nil {
-		lines = append(lines, fmt.Sprintf("%s: set %s from %d", side, set.Name, set.Spec.Ordinals.Start))
-	}
-	return lines
-}
-
-func (v *move) leftOfVolumes(side string, at harness.Endpoint) []string {
-	v.T.Helper()
-	claims, err := at.Client.CoreV1().PersistentVolumeClaims(at.Namespace).List(v.Ctx, metav1.ListOptions{})
-	v.Must(err)
-	volumes, err := at.Client.CoreV1().PersistentVolumes().List(v.Ctx, metav1.ListOptions{})
-	v.Must(err)
-	byName := map[string]corev1.PersistentVolume{}
-	var lines []string
-	for _, volume := range volumes.Items {
-		ref := volume.Spec.ClaimRef
-		if ref == nil || ref.Namespace != at.Namespace {
-			continue
-		}
-		byName[volume.Name] = volume
-		lines = append(lines, fmt.Sprintf("%s: a volume of claim %s %s %v", side, ref.Name, volume.Spec.PersistentVolumeReclaimPolicy, annotationKeys(volume.Annotations)))
-	}
-	for _, claim := range claims.Items {
-		if ofMovers(&claim) {
-			continue
-		}
-		bound := byName[claim.Spec.VolumeName]
-		mine := bound.Spec.ClaimRef != nil && bound.Spec.ClaimRef.UID == claim.UID
-		line := fmt.Sprintf("%s: claim %s without its volume", side, claim.Name) // the binder says Lost when it looks again
-		if mine {
-			line = fmt.Sprintf("%s: claim %s %s", side, claim.Name, claim.Status.Phase)
-		}
-		lines = append(lines, line)
-	}
-	return lines
-}
-
-func annotationKeys(annotations map[string]string) []string {
-	var keys []string
-	for key := range annotations {
-		if strings.Contains(key, "sliceshift.io/") {
-			keys = append(keys, key)
-		}
-	}
-	slices.Sort(keys)
-	return keys
 }
