@@ -48,6 +48,14 @@ type Ahead interface {
 	Withdraw(pair Pair) Verdict
 }
 
+// Filler is a method that fills a second volume before that is taken over.
+type Filler interface {
+	// Fill brings the data into the second volume, and takes nothing over: until then the way back is open. It is asked when
+	// Transfer is, of all volumes of an ordinal at once, and none of them is transferred before each is filled. Where
+	// nothing is to be filled it is done.
+	Fill(pair Pair) Verdict
+}
+
 // Limited is a method that may take too long while an ordinal is down.
 type Limited interface {
 	// Overdue says whether the ordinal, which has been down for so long for its volumes, is to go back to what it had.

@@ -277,6 +277,10 @@ func methodBounds() []bound {
 		c.Limit = time.Minute
 		return c
 	}
+	both := func(c plantest.Scenario) plantest.Scenario {
+		c.Templates = []string{"data", "logs"}
+		return c
+	}
 	calm := []bound{
 		{"copy, calm", of(api.MethodCopy, 1), 0, nil, nil},
 		{"copy, unattached, calm", unattached(api.MethodCopy), 0, nil, nil},
@@ -287,6 +291,8 @@ func methodBounds() []bound {
 	small := append(slices.Clone(calm),
 		bound{"copy, troubles", of(api.MethodCopy, 1), 1, kindsOfFault{breaksCopy, mounts}, nil},
 		bound{"copy, ahead", ahead(1), 0, nil, nil},
+		bound{"copy, 2 claims, calm", both(of(api.MethodCopy, 1)), 0, nil, nil},
+		bound{"snapshot, 2 claims, calm", both(of(api.MethodSnapshot, 1)), 0, nil, nil},
 		bound{"copy, writes", of(api.MethodCopy, 1), 1, kindsOfFault{faulty}, nil},
 		bound{"copy, overruns", limited(of(api.MethodCopy, 1)), 1, kindsOfFault{overruns}, nil},
 		bound{"snapshot, troubles", of(api.MethodSnapshot, 1), 1, kindsOfFault{breaksCopy, mounts}, nil},

@@ -315,6 +315,8 @@ func (m *machine) writeCopied(i int, e plan.Effect) error {
 			m.breaks("I2: %s while it is in use", e)
 		case !volume.ClaimRef.Names(a.Ref) && volume.Policy != corev1.PersistentVolumeReclaimRetain:
 			m.breaks("I3: %s, whose policy is not Retain", e)
+		case a.Verb == volumes.TakeOver:
+			m.takenTogether(i, e)
 		}
 	}
 	m.putVolume(i, e.Side, a.Written(volume))
@@ -322,6 +324,23 @@ func (m *machine) writeCopied(i int, e plan.Effect) error {
 		m.yards[i].write(h.Volume.Handle) // somebody has waited for that: no older snapshot counts any more
 	}
 	return nil
+}
+
+// takenTogether checks that no volume of an ordinal is taken over before there is one on that side for each of its claims that has
+// what the ordinal has written last, unless somebody has deleted it: until then the way back costs nothing.
+func (m *machine) takenTogether(i int, e plan.Effect) {
+	for j, other := range m.State.Volumes {
+		y := &m.yards[j]
+		if j != i && other.Ordinal == e.Ordinal && fillsSecond(other) && !y.vanished && !y.filledOn(e.Side, *other.Holding(e.Side)) {
+			m.breaks("%s before %s is filled", e, other.Template)
+		}
+	}
+}
+
+// filledOn says whether a side has a volume with what the ordinal has written last.
+func (y *yard) filledOn(side plan.SideName, h volumes.Holding) bool {
+	return h.Volume.Found && y.content[h.Volume.Handle] == y.written ||
+		slices.ContainsFunc(y.spare, func(s spareVolume) bool { return s.side == side && y.content[s.Handle] == y.written })
 }
 
 // runsAnywhere says whether an ordinal has a pod on any side.

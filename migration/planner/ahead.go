@@ -49,30 +49,31 @@ func (p earlyPlanner) plan(k int32) plan.Decision {
 
 // copy is what is next of the copies of an ordinal whose turn comes after some others; nil: nothing is. One that
 // cannot go on keeps no other back; why it cannot is returned where nothing else is to be done.
-func (p earlyPlanner) copy(k, turns int32) (stuck *plan.Decision) {
+func (p earlyPlanner) copy(k, turns int32) *plan.Decision {
 	if decision := carryPlanner(p).sameVolumes(k); decision != nil {
 		return decision
 	}
 	held, hold := p.volumesOf(k)
-	for _, v := range held {
-		method := aheadOf(v)
-		if hold != nil || method == nil || v.Copy == nil {
-			continue
-		}
-		next := method.Ahead
-		if v.Copy.Asked.Prefetch < turns { // it may have been more before
-			next = method.Withdraw
-		}
-		decision := carryPlanner(p).volumeDecision(v, next(p.pair(v)))
-		switch {
-		case decision == nil:
-		case decision.Hold == nil:
-			return decision
-		case stuck == nil && decision.Hold.Stalled:
-			stuck = decision
-		}
+	if hold != nil {
+		return nil
 	}
-	return stuck
+	decision := carryPlanner(p).together(held, func(v plan.OrdinalVolume) volumes.Verdict { return p.early(v, turns) })
+	if decision == nil || decision.Hold != nil && !decision.Hold.Stalled {
+		return nil
+	}
+	return decision
+}
+
+// early is what is next of a volume whose ordinal's turn comes after some others.
+func (p earlyPlanner) early(v plan.OrdinalVolume, turns int32) volumes.Verdict {
+	method := aheadOf(v)
+	switch {
+	case method == nil || v.Copy == nil:
+		return volumes.Verdict{}
+	case v.Copy.Asked.Prefetch < turns: // it may have been more before
+		return method.Withdraw(p.pair(v))
+	}
+	return method.Ahead(p.pair(v))
 }
 
 // keep has nobody read, and keeps what was copied for an ordinal whose turn still comes; else it is removed.
@@ -163,28 +164,22 @@ func (p aheadPlanner) step(k int32) *plan.Decision {
 	if hold != nil {
 		return p.held(api.StepCopyAhead, *hold)
 	}
-	var waits *plan.Decision
-	for _, v := range held {
-		method := aheadOf(v)
-		if method == nil {
-			continue
-		}
-		decision := carryPlanner(p).volumeDecision(v, method.Ahead(p.pair(v)))
-		switch {
-		case decision == nil:
-		case decision.Hold == nil:
-			return p.at(api.StepCopyAhead, decision)
-		case waits == nil || decision.Hold.Stalled && !waits.Hold.Stalled:
-			waits = decision
-		}
-	}
-	if waits == nil {
+	decision := carryPlanner(p).together(held, p.ahead)
+	if decision == nil {
 		return nil
 	}
-	if decision := budgetPlanner(p).reserveBudget(0); decision != nil {
-		return p.at(api.StepCopyAhead, decision)
+	if decision.Hold != nil {
+		decision = cmp.Or(budgetPlanner(p).reserveBudget(0), decision)
 	}
-	return p.at(api.StepCopyAhead, waits)
+	return p.at(api.StepCopyAhead, decision)
+}
+
+// ahead is what is next of a volume while its ordinal runs.
+func (p aheadPlanner) ahead(v plan.OrdinalVolume) volumes.Verdict {
+	if method := aheadOf(v); method != nil {
+		return method.Ahead(p.pair(v))
+	}
+	return volumes.Verdict{}
 }
 
 // withdraw ends what is under way, whatever the direction is by now; nil: nothing is, or it is on its way to its end.

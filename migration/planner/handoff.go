@@ -213,11 +213,20 @@ func (p handoffPlanner) carry(k int32) *plan.Decision {
 	if decision := cmp.Or(p.goesOn(held), (limitPlanner{p.View}).turnBack(k, held)); decision != nil {
 		return p.at(api.StepCarryVolumes, decision)
 	}
-	if decision := p.eachVolume(held, volumes.Method.Transfer); decision != nil {
+	if decision := cmp.Or(p.carried.together(held, p.fill), p.eachVolume(held, volumes.Method.Transfer)); decision != nil {
 		return p.at(api.StepCarryVolumes, decision)
 	}
 	start, replicas := with(p.taker.Set, k)
 	return p.at(api.StepScaleUp, writeSet(p.taker.Set, plan.Effect{Verb: plan.ScaleUp, Side: p.takerName, Ordinal: k, Start: start, Replicas: replicas}))
+}
+
+// fill is what is next until a volume that another one takes the place of is filled. All of an ordinal's are before any is taken over:
+// it is down for as long as the longest of them takes, and the way back stays open until then.
+func (p handoffPlanner) fill(v plan.OrdinalVolume) volumes.Verdict {
+	if method, fills := v.Way().(volumes.Filler); fills {
+		return method.Fill(p.pair(v))
+	}
+	return volumes.Verdict{}
 }
 
 // goesOn has an ordinal go on after all that was turned round by itself when the write that takes its copy over was still

@@ -40,32 +40,43 @@ func blocked(reason, message, remedy string) volumes.Verdict {
 // Transfer brings the copy to the taker. Of an attempt that was begun before the move turned round it
 // returns the volume to where it was, as long as the copy has not been taken over. When it is done the
 // ordinal may be started at the pair's taker.
-func (Copy) Transfer(pair volumes.Pair) volumes.Verdict {
+func (c Copy) Transfer(pair volumes.Pair) volumes.Verdict {
+	if verdict := c.Fill(pair); !verdict.Done() {
+		return verdict
+	}
 	v := viewOf(pair)
 	h := v.handing()
-	if verdict := v.dismiss(volumes.RoleWarm); !verdict.Done() {
-		return verdict
+	switch {
+	case v.c.Back:
+		return v.back()
+	case v.c.Attempt.Number == 0:
+		return volumes.Return(pair)
+	case h.Taken():
+		return volumes.First(h.TakeOver, h.LetGo)
 	}
-	if verdict := v.dismissBase(); !verdict.Done() {
-		return verdict
-	}
+	return h.HandOver()
+}
+
+// Fill has the copy made and sealed, and its movers gone.
+func (Copy) Fill(pair volumes.Pair) volumes.Verdict {
+	v := viewOf(pair)
+	return volumes.First(func() volumes.Verdict { return v.dismiss(volumes.RoleWarm) }, v.dismissBase, v.fill)
+}
+
+// fill makes the copy, where there is one to be made.
+func (v view) fill() volumes.Verdict {
+	h := v.handing()
 	switch {
 	case v.c.Back && h.Taken():
 		return volumes.First(h.TakeOver, h.LetGo, v.begin) // the ordinal goes back by a copy of its own
-	case v.c.Back:
-		return v.back()
-	case v.c.Attempt.Number == 0 && volumes.Returns(pair):
-		return volumes.Return(pair)
-	case v.c.Attempt.Number == 0:
-		return v.begin()
-	case h.Taken():
-		return volumes.First(h.TakeOver, h.LetGo)
-	case v.c.Attempt.Dropped:
+	case v.c.Back, v.c.Attempt.Number == 0 && volumes.Returns(v.Pair), h.Taken():
+		return volumes.Verdict{}
+	case v.c.Attempt.Number == 0, v.c.Attempt.Dropped:
 		return v.begin()
 	case v.torn():
 		return v.afterTorn()
 	}
-	return volumes.First(h.Release, v.arrive)
+	return volumes.First(h.Release, v.seal)
 }
 
 // Overdue says whether an ordinal that is down takes longer to be copied than it may, and can still go back to the volume
@@ -75,10 +86,10 @@ func (Copy) Overdue(pair volumes.Pair, down time.Duration) bool {
 	return v.c.Asked.Limit > 0 && down > v.c.Asked.Limit && !v.c.Back && !v.handing().Taken()
 }
 
-// arrive has the copy made, or what was sealed taken over.
-func (v view) arrive() volumes.Verdict {
+// seal has both sides read and recorded as equal. Movers go after that: nothing writes to what is sealed.
+func (v view) seal() volumes.Verdict {
 	if v.handing().Sealed() {
-		return volumes.First(v.removeAll, v.handing().HandOver)
+		return v.removeAll()
 	}
 	return v.lastPass()
 }

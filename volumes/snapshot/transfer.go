@@ -13,19 +13,32 @@ type view struct{ volumes.Handing }
 // Transfer brings the data to the taker. Of an attempt that was begun before the move turned round it returns the
 // volume to where it was, as long as the restored one has not been taken over. When it is done the ordinal may
 // be started at the pair's taker.
-func (Snapshot) Transfer(pair volumes.Pair) volumes.Verdict {
+func (s Snapshot) Transfer(pair volumes.Pair) volumes.Verdict {
+	if verdict := s.Fill(pair); !verdict.Done() {
+		return verdict
+	}
+	v := view{volumes.HandingOf(pair)}
+	switch {
+	case v.Back:
+		return volumes.First(v.removePlaceholder, v.GoBack, v.clearTaker, v.clearGiver)
+	case v.Attempt.Number == 0:
+		return volumes.Return(pair)
+	case v.Taken():
+		return v.arrive()
+	}
+	return v.HandOver()
+}
+
+// Fill has a volume made of a snapshot, and sealed.
+func (Snapshot) Fill(pair volumes.Pair) volumes.Verdict {
 	v := view{volumes.HandingOf(pair)}
 	switch {
 	case v.Back && v.Taken():
 		return volumes.First(v.arrive, v.begin) // the ordinal goes back by a snapshot of its own
-	case v.Back:
-		return volumes.First(v.removePlaceholder, v.GoBack, v.clearTaker, v.clearGiver)
-	case v.Attempt.Number == 0 && volumes.Returns(pair):
-		return volumes.Return(pair)
+	case v.Back, v.Attempt.Number == 0 && volumes.Returns(pair), v.Taken():
+		return volumes.Verdict{}
 	case v.Attempt.Number == 0:
 		return v.begin()
-	case v.Taken():
-		return v.arrive()
 	case v.Attempt.Dropped && v.counts():
 		return v.again()
 	case v.Attempt.Dropped:
@@ -123,10 +136,10 @@ func (v view) record() volumes.Verdict {
 	return volumes.Verdict{Attempt: &next}
 }
 
-// restore has the incoming volume made of the snapshot, and then points that at the ordinal's claim.
+// restore has the incoming volume made of the snapshot.
 func (v view) restore() volumes.Verdict {
 	if v.Sealed() {
-		return volumes.First(v.removePlaceholder, v.HandOver)
+		return v.removePlaceholder()
 	}
 	if v.Incoming.Parked() {
 		return v.again() // it was about to be taken over, and what it was sealed with does not count any more
