@@ -148,6 +148,8 @@ var embeddedOnly = map[string]string{
 	"TestNamesTurnedOffInMidMove":      "a record that is edited: the kubelets have no part in it",
 	"TestCopyWithin":                   played,
 	"TestCopyOfSeveral":                played,
+	"TestCopyOfSeveralTurnsBack":       played,
+	"TestCopyWithinReach":              played,
 	"TestCopyBesideOthers":             played,
 	"TestCopyOfDevices":                played,
 	"TestCopyRights":                   played,

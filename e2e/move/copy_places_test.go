@@ -17,7 +17,9 @@ import (
 	"github.com/sliceshift/sliceshift/e2e/harness"
 	"github.com/sliceshift/sliceshift/internal/treediff"
 	"github.com/sliceshift/sliceshift/internal/treetest"
+	"github.com/sliceshift/sliceshift/migration/plan"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/volumes"
 )
 
 // withoutBalancer has both sides reach each other as pods of one cluster do.
@@ -80,6 +82,30 @@ func TestCopyOfSeveral(t *testing.T) {
 	v.ExpectMoved()
 	v.expectEqual(data, v.places(v.There(), "data"))
 	v.expectEqual(logs, v.places(v.There(), "logs"))
+	v.expectNoMovers()
+	v.Audit()
+}
+
+// TestCopyOfSeveralTurnsBack: none of an ordinal's volumes is taken over before each is copied, so that until then it goes back to the
+// very disks that it had.
+func TestCopyOfSeveralTurnsBack(t *testing.T) {
+	t.Parallel()
+	app := fixture.App{Replicas: 1, Claims: []string{"data", "logs"}}
+	v := newMove(t, app, harness.AcrossClusters,
+		severally(api.VolumeSpec{ClaimTemplate: "data", Method: api.MethodCopy}, api.VolumeSpec{ClaimTemplate: "logs", Method: api.MethodCopy}))
+	data, logs := v.fillEach("data"), v.fillEach("logs")
+	last := harness.Wrote(func(e *plan.Effect) bool {
+		return e.Template == "logs" && e.Volume.Verb == volumes.TellMover && e.Volume.Copy.Role == volumes.RoleSender
+	})
+	mover := v.Mover()
+	v.Drive(mover, last(func() error { return mover.Store.SetMode(v.Ctx, api.ModeRollback) }))
+	v.ExpectSlice(v.Here(), 0, 1)
+	v.ExpectVolumes(v.Here(), 2)
+	for template, before := range map[string][]string{"data": data, "logs": logs} {
+		if after := v.places(v.Here(), template); !slices.Equal(after, before) {
+			t.Errorf("%s are on %v, and were on %v", template, after, before)
+		}
+	}
 	v.expectNoMovers()
 	v.Audit()
 }
