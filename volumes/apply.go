@@ -20,8 +20,8 @@ type Carrier struct {
 	Giver, Taker client.Client
 	// Owner is the UID of the Migration.
 	Owner types.UID
-	// StorageClass is the class for what is created; nil: the giver's.
-	StorageClass *string
+	// Form is what is asked for of claims that are made.
+	Form
 	// Policy and Use say whether a volume may be created.
 	Policy Policy
 	Use    Use
@@ -163,7 +163,7 @@ func (c Carrier) createVolume(ctx context.Context, action Action, pair Pair) (cl
 	if bars := c.Policy.Bars(&from, c.Use); bars != (Problem{}) {
 		return nil, changed(action.Volume, bars.Message)
 	}
-	volume := CopyVolume(&from, action.Ref, c.Owner, c.StorageClass)
+	volume := CopyVolume(&from, action.Ref, c.Owner, c.Form)
 	volume.Annotations[api.FenceAnnotationKey] = action.Fence
 	return volume, c.Taker.Create(ctx, volume)
 }
@@ -179,7 +179,7 @@ func (c Carrier) createClaim(ctx context.Context, action Action, pair Pair) (cli
 	if err := c.Giver.Get(ctx, key, &from); err != nil {
 		return nil, err
 	}
-	claim := CopyClaim(&from, action.Ref, action.Volume, c.Owner, c.StorageClass)
+	claim := CopyClaim(&from, action.Ref, action.Volume, c.Owner, c.Form)
 	claim.Annotations[api.FenceAnnotationKey] = action.Fence
 	return claim, c.Taker.Create(ctx, claim)
 }

@@ -36,7 +36,7 @@ func east() (*corev1.PersistentVolume, *corev1.PersistentVolumeClaim) {
 // carrierOf has both clusters; hooks stand in the way of either.
 func carrierOf(hooks clustertest.Hooks, objects ...client.Object) Carrier {
 	class := "fast"
-	return Carrier{Giver: clustertest.Hooked(hooks, objects...), Taker: clustertest.Hooked(hooks), Owner: owner, StorageClass: &class}
+	return Carrier{Giver: clustertest.Hooked(hooks, objects...), Taker: clustertest.Hooked(hooks), Owner: owner, Form: Form{StorageClass: &class}}
 }
 
 var (

@@ -24,35 +24,56 @@ var bookkeeping = []string{
 	corev1.LastAppliedConfigAnnotation,
 }
 
+// Form is what is asked for of claims at the side where they are made.
+type Form struct {
+	// StorageClass is their class; nil: as on the other side.
+	StorageClass *string
+	// AccessModes are those of claims with new volumes; none: as on the other side.
+	AccessModes []corev1.PersistentVolumeAccessMode
+}
+
+// FormOf is what is asked for of the claims of a template at the destination.
+func FormOf(asked api.VolumeSpec) Form {
+	return Form{StorageClass: asked.StorageClassName, AccessModes: asked.AccessModes}
+}
+
+// Give gives that form to a claim.
+func (f Form) Give(claim *corev1.PersistentVolumeClaimSpec) {
+	if f.StorageClass != nil {
+		claim.StorageClassName = f.StorageClass
+	}
+	if len(f.AccessModes) > 0 {
+		claim.AccessModes = f.AccessModes
+	}
+}
+
 // CopyVolume makes the volume of another cluster for the same disk: the source and
 // its attributes word for word, policy Retain, reserved for a claim. The annotation
 // pv.kubernetes.io/provisioned-by stays, so that the destination's provisioner can
 // delete the disk one day when its owner asks for it.
-func CopyVolume(from *corev1.PersistentVolume, ref Ref, owner types.UID, storageClass *string) *corev1.PersistentVolume {
+func CopyVolume(from *corev1.PersistentVolume, ref Ref, owner types.UID, form Form) *corev1.PersistentVolume {
 	volume := &corev1.PersistentVolume{
 		ObjectMeta: metav1.ObjectMeta{Name: from.Name, Labels: maps.Clone(from.Labels), Annotations: carried(from.Annotations, owner)},
 		Spec:       *from.Spec.DeepCopy(),
 	}
 	volume.Spec.PersistentVolumeReclaimPolicy = corev1.PersistentVolumeReclaimRetain
 	volume.Spec.ClaimRef = &corev1.ObjectReference{APIVersion: "v1", Kind: "PersistentVolumeClaim", Namespace: ref.Namespace, Name: ref.Name, UID: ref.UID}
-	if storageClass != nil {
-		volume.Spec.StorageClassName = *storageClass
+	if form.StorageClass != nil {
+		volume.Spec.StorageClassName = *form.StorageClass
 	}
 	return volume
 }
 
 // CopyClaim makes the claim of the other side, bound to a volume by name. It has no
 // data source: the volume has the data.
-func CopyClaim(from *corev1.PersistentVolumeClaim, ref Ref, volume string, owner types.UID, storageClass *string) *corev1.PersistentVolumeClaim {
+func CopyClaim(from *corev1.PersistentVolumeClaim, ref Ref, volume string, owner types.UID, form Form) *corev1.PersistentVolumeClaim {
 	claim := &corev1.PersistentVolumeClaim{
 		ObjectMeta: metav1.ObjectMeta{Namespace: ref.Namespace, Name: ref.Name, Labels: maps.Clone(from.Labels), Annotations: carried(from.Annotations, owner)},
 		Spec:       *from.Spec.DeepCopy(),
 	}
 	claim.Spec.VolumeName = volume
 	claim.Spec.DataSource, claim.Spec.DataSourceRef = nil, nil
-	if storageClass != nil {
-		claim.Spec.StorageClassName = storageClass
-	}
+	form.Give(&claim.Spec)
 	return claim
 }
 

@@ -43,7 +43,7 @@ func TestCopyVolume(t *testing.T) {
 		},
 	}
 	t.Run("M-061, M-064, M-065: reserved by name, of the class that was asked for, without marks of the binder", func(t *testing.T) {
-		if diff := cmp.Diff(want, CopyVolume(from, Ref{Namespace: "shop", Name: "data-web-0"}, "me", &class)); diff != "" {
+		if diff := cmp.Diff(want, CopyVolume(from, Ref{Namespace: "shop", Name: "data-web-0"}, "me", Form{StorageClass: &class})); diff != "" {
 			t.Errorf("-want +got\n%s", diff)
 		}
 	})
@@ -68,13 +68,13 @@ func TestCopyClaim(t *testing.T) {
 		Spec: corev1.PersistentVolumeClaimSpec{VolumeName: "pv", AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}},
 	}
 	t.Run("M-065, M-069: it names its volume, without marks of the binder and the scheduler", func(t *testing.T) {
-		if diff := cmp.Diff(want, CopyClaim(from, Ref{Namespace: "b", Name: "data-web-0"}, "pv", "me", nil)); diff != "" {
+		if diff := cmp.Diff(want, CopyClaim(from, Ref{Namespace: "b", Name: "data-web-0"}, "pv", "me", Form{})); diff != "" {
 			t.Errorf("-want +got\n%s", diff)
 		}
 	})
 	t.Run("M-061: of the class that was asked for", func(t *testing.T) {
 		class := "fast"
-		if got := CopyClaim(from, Ref{Namespace: "b", Name: "data-web-0"}, "pv", "me", &class).Spec.StorageClassName; got == nil || *got != class {
+		if got := CopyClaim(from, Ref{Namespace: "b", Name: "data-web-0"}, "pv", "me", Form{StorageClass: &class}).Spec.StorageClassName; got == nil || *got != class {
 			t.Errorf("class %v", got)
 		}
 	})
@@ -84,7 +84,7 @@ func TestCopyClaim(t *testing.T) {
 // annotations gets the owner's.
 func TestCopyClaimToAnotherClass(t *testing.T) {
 	class := "fast"
-	got := CopyClaim(&corev1.PersistentVolumeClaim{}, Ref{Namespace: "b", Name: "data-web-0"}, "pv", "me", &class)
+	got := CopyClaim(&corev1.PersistentVolumeClaim{}, Ref{Namespace: "b", Name: "data-web-0"}, "pv", "me", Form{StorageClass: &class})
 	want := &corev1.PersistentVolumeClaim{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "b", Name: "data-web-0", Annotations: map[string]string{api.OwnerAnnotationKey: "me"}},
 		Spec:       corev1.PersistentVolumeClaimSpec{VolumeName: "pv", StorageClassName: &class},

@@ -149,6 +149,7 @@ var embeddedOnly = map[string]string{
 	"TestCopyWithin":                   played,
 	"TestCopyOfSeveral":                played,
 	"TestCopyOfSeveralTurnsBack":       played,
+	"TestCopyToOtherModes":             played,
 	"TestCopyWithinReach":              played,
 	"TestCopyBesideOthers":             played,
 	"TestCopyOfDevices":                played,

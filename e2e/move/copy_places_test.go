@@ -195,3 +195,33 @@ func TestCopyOfDevices(t *testing.T) {
 	v.expectSeals()
 	v.Audit()
 }
+
+// TestCopyToOtherModes: the new volumes get the access modes that were asked for, and what goes back those that it had.
+func TestCopyToOtherModes(t *testing.T) {
+	t.Parallel()
+	v := newMove(t, harness.Usual(2), harness.AcrossClusters, byCopy, func(v *harness.Move) {
+		v.Migration.Spec.Volumes[0].AccessModes = []corev1.PersistentVolumeAccessMode{corev1.ReadWriteMany}
+	})
+	before := v.filled()
+	mover := v.Mover()
+	v.Drive(mover, harness.Arrival(0)(func() error {
+		v.expectModes(v.There(), corev1.ReadWriteMany)
+		return mover.Store.SetMode(v.Ctx, api.ModeRollback)
+	}))
+	v.expectHome()
+	v.expectCopies(v.Here(), before)
+	v.expectModes(v.Here(), corev1.ReadWriteOnce)
+	v.Audit()
+}
+
+// expectModes checks the access mode of all claims of a side.
+func (v *move) expectModes(at harness.Endpoint, mode corev1.PersistentVolumeAccessMode) {
+	v.T.Helper()
+	claims, err := at.Client.CoreV1().PersistentVolumeClaims(at.Namespace).List(v.Ctx, metav1.ListOptions{})
+	v.Must(err)
+	for _, claim := range claims.Items {
+		if !slices.Equal(claim.Spec.AccessModes, []corev1.PersistentVolumeAccessMode{mode}) {
+			v.T.Errorf("claim %s has %v, want %s", claim.Name, claim.Spec.AccessModes, mode)
+		}
+	}
+}

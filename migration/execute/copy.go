@@ -14,6 +14,7 @@ import (
 	"github.com/sliceshift/sliceshift/migration/endpoint"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	slicesapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
+	"github.com/sliceshift/sliceshift/volumes"
 )
 
 // copyMeta takes over labels and annotations, less what belongs to one object.
@@ -37,13 +38,11 @@ func copyMeta(from metav1.ObjectMeta, namespace, name string, owner types.UID) m
 	return metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: labels, Annotations: annotations}
 }
 
-// MapClasses gives claim templates the storage classes that the user mapped.
-func MapClasses(templates []corev1.PersistentVolumeClaim, classes map[string]*string) {
+// MapTemplates gives claim templates the form that their claims have at the destination.
+func MapTemplates(templates []corev1.PersistentVolumeClaim, forms map[string]volumes.Form) {
 	for i := range templates {
 		templates[i].Status = corev1.PersistentVolumeClaimStatus{}
-		if class := classes[templates[i].Name]; class != nil {
-			templates[i].Spec.StorageClassName = class
-		}
+		forms[templates[i].Name].Give(&templates[i].Spec)
 	}
 }
 
@@ -92,22 +91,22 @@ func (e *Executor) createdNamespace(ctx context.Context, meta metav1.ObjectMeta)
 	return namespace, nil
 }
 
-// classes are the destination's storage classes by claim template.
-func (e *Executor) classes() map[string]*string {
-	classes := map[string]*string{}
+// forms are those of the destination's claims by claim template.
+func (e *Executor) forms() map[string]volumes.Form {
+	forms := map[string]volumes.Form{}
 	for template, asked := range e.Volumes {
-		classes[template] = asked.StorageClassName
+		forms[template] = volumes.FormOf(asked)
 	}
-	return classes
+	return forms
 }
 
-// StorageClasses are the destination's classes by claim template.
-func StorageClasses(m *api.Migration) map[string]*string {
-	classes := map[string]*string{}
+// Forms are what is asked for of the destination's claims, by claim template.
+func Forms(m *api.Migration) map[string]volumes.Form {
+	forms := map[string]volumes.Form{}
 	for _, volume := range m.VolumesAsAccepted() {
-		classes[volume.ClaimTemplate] = volume.StorageClassName
+		forms[volume.ClaimTemplate] = volumes.FormOf(volume)
 	}
-	return classes
+	return forms
 }
 
 // Trackers are the labels and annotations by which GitOps tools know their objects.

@@ -128,7 +128,7 @@ func TestClaimTemplatesGetTheirClasses(t *testing.T) {
 			for _, template := range []string{"data", "logs"} {
 				templates = append(templates, corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: template}, Spec: corev1.PersistentVolumeClaimSpec{StorageClassName: new("slow")}})
 			}
-			MapClasses(templates, StorageClasses(m))
+			MapTemplates(templates, Forms(m))
 			got := map[string]string{}
 			for _, template := range templates {
 				got[template.Name] = *template.Spec.StorageClassName

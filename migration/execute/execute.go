@@ -186,7 +186,7 @@ func (e *Executor) Created(ctx context.Context, at endpoint.Endpoint, effect pla
 				meta.Annotations[key] = fmt.Sprint(value)
 			}
 			return meta
-		}, effect.Start, e.classes())
+		}, effect.Start, e.forms())
 	}
 }
 
@@ -212,12 +212,12 @@ func must[T any, P endpoint.Object[T]](ctx context.Context, at endpoint.Endpoint
 func (e *Executor) carryVolume(ctx context.Context, effect plan.Effect) (client.Object, error) {
 	to := e.Volumes[effect.Template]
 	carrier := volumes.Carrier{
-		Giver: e.Source.Live, Taker: e.Destination.Live, Owner: e.Owner, StorageClass: to.StorageClassName, Policy: e.Policy,
+		Giver: e.Source.Live, Taker: e.Destination.Live, Owner: e.Owner, Form: volumes.FormOf(to), Policy: e.Policy,
 		Use:  volumes.Use{Namespace: e.Destination.Namespace, ClaimTemplate: effect.Template, Shared: to.Shared},
 		Copy: to.Copy, Template: e.template,
 	}
 	if effect.Carriage.Giver == plan.DestinationSide {
-		carrier.Giver, carrier.Taker, carrier.StorageClass = carrier.Taker, carrier.Giver, nil
+		carrier.Giver, carrier.Taker, carrier.Form = carrier.Taker, carrier.Giver, volumes.Form{}
 		carrier.Use.Namespace = e.Source.Namespace
 	}
 	return methods.Of(effect.Carriage.Method).Apply(ctx, carrier, effect.Volume, effect.Carriage.Pair)

@@ -10,11 +10,12 @@ import (
 	"github.com/sliceshift/sliceshift/migration/observe"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	slicesapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
+	"github.com/sliceshift/sliceshift/volumes"
 )
 
 // copiedSet makes the destination's StatefulSet: the source's as it is now, without
 // replicas, of the destination's kind.
-func (e *Executor) copiedSet(ctx context.Context, meta func(metav1.ObjectMeta) metav1.ObjectMeta, start int32, classes map[string]*string) (client.Object, error) {
+func (e *Executor) copiedSet(ctx context.Context, meta func(metav1.ObjectMeta) metav1.ObjectMeta, start int32, forms map[string]volumes.Form) (client.Object, error) {
 	from := e.Source.NewSet(metav1.ObjectMeta{})
 	if err := e.Source.Live.Get(ctx, e.Source.Key(e.Source.Set), from); err != nil {
 		return nil, err
@@ -27,7 +28,7 @@ func (e *Executor) copiedSet(ctx context.Context, meta func(metav1.ObjectMeta) m
 	to.TypeMeta, to.Status, to.ObjectMeta = metav1.TypeMeta{}, slicesapi.StatefulSetStatus{}, meta(to.ObjectMeta)
 	to.Spec.Replicas, to.Spec.Ordinals = &none, &slicesapi.Ordinals{Start: start}
 	to.Annotations[api.TemplateAnnotationKey] = observe.TemplateHash(&to.Spec.Template)
-	MapClasses(to.Spec.VolumeClaimTemplates, classes)
+	MapTemplates(to.Spec.VolumeClaimTemplates, forms)
 	made := e.Destination.NewSet(metav1.ObjectMeta{})
 	return made, endpoint.ConvertTo(made, to)
 }

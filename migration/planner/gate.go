@@ -283,7 +283,7 @@ func (p gatePlanner) askedAnew() *plan.Hold {
 	return &plan.Hold{
 		Reason:  api.ReasonVolumesChanged,
 		Message: "spec.volumes was changed in mid-move: " + strings.Join(changed, "; ") + "; ordinals that have moved have their data where the former way has put them",
-		Remedy: fmt.Sprintf("in spec.volumes, or by --volume and --storage-class, %s; to move otherwise take the move back first: %s, and when it is back change them and run it again",
+		Remedy: fmt.Sprintf("in spec.volumes, or by --volume, --storage-class and --access-modes, %s; to move otherwise take the move back first: %s, and when it is back change them and run it again",
 			strings.Join(back, ", "), p.command("rollback")),
 		Stalled: true,
 	}
@@ -313,10 +313,14 @@ func (p gatePlanner) unrecorded() *plan.Hold {
 
 // way is how the volumes of a claim template move, for people.
 func way(v api.VolumeSpec) string {
-	if v.StorageClassName == nil {
-		return fmt.Sprintf("method %s with the source's storage class", v.Method)
+	text := fmt.Sprintf("method %s with the source's storage class", v.Method)
+	if v.StorageClassName != nil {
+		text = fmt.Sprintf("method %s with storage class %q", v.Method, *v.StorageClassName)
 	}
-	return fmt.Sprintf("method %s with storage class %q", v.Method, *v.StorageClassName)
+	if len(v.AccessModes) > 0 {
+		text += " and access modes " + api.Modes(v.AccessModes)
+	}
+	return text
 }
 
 // renamed holds while other services are asked for than those that the move makes: of the ordinals that have moved some

@@ -21,6 +21,7 @@ import (
 	"github.com/sliceshift/sliceshift/migration/preflight/scheduling"
 	"github.com/sliceshift/sliceshift/migration/preflight/storage"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/volumes"
 )
 
 // unread is for what may not be read by a check that the move does not depend on: the right is named,
@@ -126,7 +127,7 @@ func (e *Inspector) classes(ctx context.Context, m *api.Migration, source *appsv
 	if err != nil {
 		return nil, err
 	}
-	asked := storage.Asked{Classes: execute.StorageClasses(m), Drivers: map[string]string{}, Anew: map[string]bool{}}
+	asked := storage.Asked{Forms: execute.Forms(m), Drivers: map[string]string{}, Anew: map[string]bool{}}
 	for _, template := range observe.ClaimTemplates(source) {
 		asked.Anew[template] = startsAnew(m, template)
 	}
@@ -158,11 +159,9 @@ func (e *Inspector) freeVolumes(ctx context.Context, m *api.Migration, source *a
 func (e *Inspector) wantedByHand(ctx context.Context, m *api.Migration, source *appsv1.StatefulSet, classes []storagev1.StorageClass) ([]storage.Wanted, error) {
 	var wanted []storage.Wanted
 	for _, template := range source.Spec.VolumeClaimTemplates {
-		name := template.Spec.StorageClassName
-		if mapped := execute.StorageClasses(m)[template.Name]; mapped != nil {
-			name = mapped
-		}
-		class, asked := storage.ByHand(name, classes), m.AcceptedVolume(template.Name)
+		asked := m.AcceptedVolume(template.Name)
+		volumes.FormOf(asked).Give(&template.Spec)
+		class := storage.ByHand(template.Spec.StorageClassName, classes)
 		if class == "" || !startsAnew(m, template.Name) || asked.Method == api.MethodSnapshot {
 			continue // what a driver restores, nobody makes beforehand
 		}

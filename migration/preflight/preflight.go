@@ -91,7 +91,7 @@ func differences(at endpoint.Endpoint, m *api.Migration, source, destination *ap
 		return nil
 	}
 	want, have := *source.Spec.DeepCopy(), *destination.Spec.DeepCopy()
-	execute.MapClasses(want.VolumeClaimTemplates, execute.StorageClasses(m))
+	execute.MapTemplates(want.VolumeClaimTemplates, execute.Forms(m))
 	for _, spec := range []*appsv1.StatefulSetSpec{&want, &have} {
 		spec.Replicas, spec.Ordinals, spec.RevisionHistoryLimit = nil, nil, nil
 		spellOut(spec)

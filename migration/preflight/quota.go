@@ -29,7 +29,7 @@ func (e *Inspector) quotas(ctx context.Context, m *api.Migration, source *appsv1
 	if !together {
 		arriving.pods(source.Spec.Template.Spec) // in one namespace each makes room for itself
 	}
-	arriving.claims(source.Spec.VolumeClaimTemplates, execute.StorageClasses(m))
+	arriving.claims(source.Spec.VolumeClaimTemplates, execute.Forms(m))
 	leaving := demand{of: corev1.ResourceList{}}
 	filled, what := filledTemplates(m, source), "the ordinals to come"
 	if len(filled) > 0 {
@@ -128,10 +128,10 @@ func (d demand) pods(spec corev1.PodSpec) {
 	}
 }
 
-func (d demand) claims(templates []corev1.PersistentVolumeClaim, classes map[string]*string) {
+func (d demand) claims(templates []corev1.PersistentVolumeClaim, forms map[string]volumes.Form) {
 	for _, template := range templates {
 		d.add("count/persistentvolumeclaims", *apiresource.NewQuantity(1, apiresource.DecimalSI))
-		for _, prefix := range claimPrefixes(template, classes) {
+		for _, prefix := range claimPrefixes(template, forms) {
 			d.add(prefix+corev1.ResourcePersistentVolumeClaims, *apiresource.NewQuantity(1, apiresource.DecimalSI))
 			d.add(prefix+corev1.ResourceRequestsStorage, template.Spec.Resources.Requests[corev1.ResourceStorage])
 		}
@@ -140,11 +140,9 @@ func (d demand) claims(templates []corev1.PersistentVolumeClaim, classes map[str
 
 // claimPrefixes are those of the resources that count a claim: all claims, and those
 // of its storage class.
-func claimPrefixes(template corev1.PersistentVolumeClaim, classes map[string]*string) []corev1.ResourceName {
+func claimPrefixes(template corev1.PersistentVolumeClaim, forms map[string]volumes.Form) []corev1.ResourceName {
+	forms[template.Name].Give(&template.Spec)
 	class := template.Spec.StorageClassName
-	if mapped := classes[template.Name]; mapped != nil {
-		class = mapped
-	}
 	prefixes := []corev1.ResourceName{""}
 	if class != nil && *class != "" {
 		prefixes = append(prefixes, corev1.ResourceName(*class+".storageclass.storage.k8s.io/"))
@@ -156,19 +154,17 @@ func claimPrefixes(template corev1.PersistentVolumeClaim, classes map[string]*st
 type filledTemplate struct {
 	claim corev1.PersistentVolumeClaim
 	asked api.VolumeSpec
-	class *string
 }
 
 func filledTemplates(m *api.Migration, source *appsv1.StatefulSet) []filledTemplate {
 	var found []filledTemplate
-	classes := execute.StorageClasses(m)
 	for _, asked := range m.VolumesAsAccepted() {
 		if !asked.Method.FillsSecond() {
 			continue
 		}
 		for _, claim := range source.Spec.VolumeClaimTemplates {
 			if claim.Name == asked.ClaimTemplate {
-				found = append(found, filledTemplate{claim: claim, asked: asked, class: classes[claim.Name]})
+				found = append(found, filledTemplate{claim: claim, asked: asked})
 			}
 		}
 	}
@@ -200,34 +196,19 @@ func (t filledTemplate) size() *apiresource.Quantity {
 
 // filling adds what the volumes of one ordinal at a time take beside the ordinals: the pods of a copy, or the one that a
 // restored volume waits for, in place of the ordinal's own one, which is stopped; the claims beside the ordinal's own; and
-// the Service of a copy, or the VolumeSnapshot. Claims of one ordinal are filled one after the other, so the most
-// that one of them takes is enough.
+// the Service of a copy, or the VolumeSnapshot. The claims of an ordinal are filled at once.
 func (d demand) filling(filled []filledTemplate, source *appsv1.StatefulSet, roles ...volumes.Role) {
 	own := demand{ordinals: 1, of: corev1.ResourceList{}}
 	own.pods(source.Spec.Template.Spec)
-	most := corev1.ResourceList{}
+	all := demand{ordinals: 1, of: corev1.ResourceList{}}
 	for _, each := range filled {
-		one := demand{ordinals: 1, of: corev1.ResourceList{}}
 		for _, role := range roles {
-			one.fillingPod(each, source, role)
-		}
-		for name, amount := range own.of {
-			if rest, takes := one.of[name]; takes {
-				rest.Sub(amount)
-				one.of[name] = rest
-			}
-		}
-		for _, role := range roles {
-			one.fillingClaim(each, role)
-		}
-		for name, amount := range one.of {
-			if before := most[name]; amount.Cmp(before) > 0 {
-				most[name] = amount
-			}
+			all.fillingPod(each, source, role)
+			all.fillingClaim(each, role)
 		}
 	}
-	for name, amount := range most {
-		if amount.Sign() > 0 {
+	for name, amount := range all.of {
+		if amount.Sub(own.of[name]); amount.Sign() > 0 {
 			sum := d.of[name]
 			sum.Add(amount)
 			d.of[name] = sum
@@ -268,14 +249,14 @@ const countedSnapshots corev1.ResourceName = "count/volumesnapshots." + manifest
 // fillingClaim is what the claim takes that is filled, or from which that is done, with the Service or the VolumeSnapshot that
 // leads to it.
 func (d demand) fillingClaim(t filledTemplate, role volumes.Role) {
-	claim, classes := *t.claim.DeepCopy(), map[string]*string{}
+	claim, forms := *t.claim.DeepCopy(), map[string]volumes.Form{}
 	if role == volumes.RoleReceiver {
-		classes[claim.Name] = t.class
+		forms[claim.Name] = volumes.FormOf(t.asked)
 		if size := t.size(); size != nil {
 			claim.Spec.Resources.Requests = corev1.ResourceList{corev1.ResourceStorage: *size}
 		}
 	}
-	d.claims([]corev1.PersistentVolumeClaim{claim}, classes)
+	d.claims([]corev1.PersistentVolumeClaim{claim}, forms)
 	switch {
 	case t.asked.Method == api.MethodSnapshot:
 		d.add(countedSnapshots, *apiresource.NewQuantity(1, apiresource.DecimalSI))

@@ -2,6 +2,7 @@ package preflight
 
 import (
 	"maps"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -73,7 +74,7 @@ func TestCopying(t *testing.T) {
 }
 
 // TestSnapshotting: what a snapshot takes beside the ordinals is a VolumeSnapshot and a claim on each side. The pod that a restored
-// volume waits for asks for as much as the ordinal's own one, which is stopped, and is limited to that.
+// volume waits for asks for as much as the ordinal's own one, which is stopped, and is limited to that: of two claims the first is in its place.
 func TestSnapshotting(t *testing.T) {
 	const class = "fast"
 	template := func(name, size string) corev1.PersistentVolumeClaim {
@@ -95,18 +96,19 @@ func TestSnapshotting(t *testing.T) {
 		{ClaimTemplate: "spool", Method: api.MethodEmpty},
 	}}}
 	claims, storage := string(corev1.ResourcePersistentVolumeClaims), string(corev1.ResourceRequestsStorage)
-	taken := map[string]string{claims: "1", "count/" + claims: "1", "count/volumesnapshots.snapshot.storage.k8s.io": "1"}
+	taken := map[string]string{claims: "2", "count/" + claims: "2", "count/volumesnapshots.snapshot.storage.k8s.io": "2"}
+	second := map[string]string{"pods": "1", "count/pods": "1", "memory": "64Mi", "requests.memory": "64Mi", "limits.memory": "128Mi"}
 	for name, tc := range map[string]struct {
 		roles []volumes.Role
 		want  map[string]string
 	}{
-		"at the source, the larger of two": {[]volumes.Role{volumes.RoleSender}, map[string]string{storage: "2Gi"}},
+		"at the source, both claims": {[]volumes.Role{volumes.RoleSender}, map[string]string{storage: "3Gi"}},
 		"at the destination, as large as asked for, in its class": {[]volumes.Role{volumes.RoleReceiver}, map[string]string{
-			storage: "3Gi", class + ".storageclass.storage.k8s.io/" + claims: "1", class + ".storageclass.storage.k8s.io/" + storage: "3Gi", "limits.memory": "64Mi",
+			storage: "5Gi", class + ".storageclass.storage.k8s.io/" + claims: "1", class + ".storageclass.storage.k8s.io/" + storage: "3Gi",
 		}},
 		"in one namespace, both": {[]volumes.Role{volumes.RoleReceiver, volumes.RoleSender}, map[string]string{
-			storage: "4Gi", class + ".storageclass.storage.k8s.io/" + claims: "1", class + ".storageclass.storage.k8s.io/" + storage: "3Gi", "limits.memory": "64Mi",
-			claims: "2", "count/" + claims: "2", "count/volumesnapshots.snapshot.storage.k8s.io": "2",
+			storage: "8Gi", class + ".storageclass.storage.k8s.io/" + claims: "1", class + ".storageclass.storage.k8s.io/" + storage: "3Gi",
+			claims: "4", "count/" + claims: "4", "count/volumesnapshots.snapshot.storage.k8s.io": "4",
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -117,6 +119,9 @@ func TestSnapshotting(t *testing.T) {
 				got[string(kind)] = amount.String()
 			}
 			want := maps.Clone(taken)
+			if slices.Contains(tc.roles, volumes.RoleReceiver) {
+				maps.Copy(want, second)
+			}
 			maps.Copy(want, tc.want)
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("-want +got\n%s", diff)

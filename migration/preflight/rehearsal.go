@@ -90,7 +90,7 @@ type filler struct {
 
 // fillers are those for an ordinal's claim. Without an image none can copy, which is said of the claims.
 func (e *Inspector) fillers(ctx context.Context, m *api.Migration, asked api.VolumeSpec, source *appsv1.StatefulSet, ordinal int32) ([]filler, error) {
-	carrier := volumes.Carrier{Owner: m.UID, Copy: asked.Copy, StorageClass: execute.StorageClasses(m)[asked.ClaimTemplate]}
+	carrier := volumes.Carrier{Owner: m.UID, Copy: asked.Copy, Form: volumes.FormOf(asked)}
 	claim := func(at endpoint.Endpoint) volumes.Ref {
 		return volumes.Ref{Namespace: at.Namespace, Name: plan.ClaimName(asked.ClaimTemplate, at.Set, ordinal)}
 	}
@@ -241,12 +241,12 @@ func (e *Inspector) firstClaims(ctx context.Context, m *api.Migration, source *a
 			continue // the claims are judged for themselves
 		}
 		ref := volumes.Ref{Namespace: e.Destination.Namespace, Name: plan.ClaimName(template, e.Destination.Set, ordinals[0])}
-		class := execute.StorageClasses(m)[template]
+		form := execute.Forms(m)[template]
 		if startsAnew(m, template) {
-			objects = append(objects, volumes.CopyClaim(claim, ref, "", m.UID, class))
+			objects = append(objects, volumes.CopyClaim(claim, ref, "", m.UID, form))
 			continue
 		}
-		objects = append(objects, volumes.CopyClaim(claim, ref, claim.Spec.VolumeName, m.UID, class))
+		objects = append(objects, volumes.CopyClaim(claim, ref, claim.Spec.VolumeName, m.UID, form))
 		if e.SameCluster() {
 			continue
 		}
@@ -255,7 +255,7 @@ func (e *Inspector) firstClaims(ctx context.Context, m *api.Migration, source *a
 			return nil, err
 		}
 		if volume != nil {
-			objects = append(objects, volumes.CopyVolume(volume, volumes.Parked(ref), m.UID, class))
+			objects = append(objects, volumes.CopyVolume(volume, volumes.Parked(ref), m.UID, form))
 		}
 	}
 	return objects, nil

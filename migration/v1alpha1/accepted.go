@@ -3,6 +3,9 @@ package v1alpha1
 import (
 	"cmp"
 	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
 )
 
 // VolumesAsAccepted is how the volumes of claim templates move: see AcceptedVolume.
@@ -23,7 +26,7 @@ func (m *Migration) VolumesAsAccepted() []VolumeSpec {
 }
 
 // AcceptedVolume is how the volumes of a claim template move: as spec.volumes says now, but by the method and into the
-// storage class with which the migration was accepted. An ordinal that has moved, or is on its way, has its data where
+// storage class, with the access modes, with which the migration was accepted. An ordinal that has moved, or is on its way, has its data where
 // that method has put them, and another one would look for them elsewhere. Where spec.volumes names another method, all
 // is as it was accepted: what is said of that one says nothing about the first.
 func (m *Migration) AcceptedVolume(claimTemplate string) VolumeSpec {
@@ -37,7 +40,7 @@ func (m *Migration) AcceptedVolume(claimTemplate string) VolumeSpec {
 		case accepted.Method != now.Method:
 			return accepted
 		default:
-			now.StorageClassName = accepted.StorageClassName
+			now.StorageClassName, now.AccessModes = accepted.StorageClassName, accepted.AccessModes
 		}
 	}
 	return now
@@ -77,8 +80,17 @@ func (s ServicesSpec) NamesOrdinals() bool { return s.PerOrdinal == PerOrdinalEx
 // Exports says whether ServiceExports are made at all.
 func (s ServicesSpec) Exports() bool { return s.Export || s.NamesOrdinals() }
 
-// SameWay says whether two specs name one method and one storage class.
+// Modes are access modes as flags and messages have them: ReadWriteOnce+ReadOnlyMany.
+func Modes(all []corev1.PersistentVolumeAccessMode) string {
+	words := make([]string, 0, len(all))
+	for _, mode := range all {
+		words = append(words, string(mode))
+	}
+	return strings.Join(words, "+")
+}
+
+// SameWay says whether two specs name one method, one storage class, and the same access modes.
 func (v VolumeSpec) SameWay(other VolumeSpec) bool {
 	one, two := v.StorageClassName, other.StorageClassName
-	return v.Method == other.Method && (one == nil) == (two == nil) && (one == nil || *one == *two)
+	return v.Method == other.Method && (one == nil) == (two == nil) && (one == nil || *one == *two) && slices.Equal(v.AccessModes, other.AccessModes)
 }

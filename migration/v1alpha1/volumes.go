@@ -34,6 +34,11 @@ const (
 func (m VolumeMethod) FillsSecond() bool { return m == MethodCopy || m == MethodSnapshot }
 
 // VolumeSpec says how the data of one claim template moves.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.accessModes) || has(self.method) && self.method != 'Rebind'",message="accessModes are of new volumes, and method Rebind makes none"
+// +kubebuilder:validation:XValidation:rule="!has(self.accessModes) || self.accessModes.all(m, m in ['ReadWriteOnce', 'ReadWriteMany', 'ReadWriteOncePod', 'ReadOnlyMany'])",message="accessModes are ReadWriteOnce, ReadWriteMany, ReadWriteOncePod and ReadOnlyMany"
+// +kubebuilder:validation:XValidation:rule="!has(self.accessModes) || self.accessModes.exists(m, m != 'ReadOnlyMany')",message="accessModes must have one that pods can write by"
+// +kubebuilder:validation:XValidation:rule="!has(self.accessModes) || size(self.accessModes) == 1 || !self.accessModes.exists(m, m == 'ReadWriteOncePod')",message="access mode ReadWriteOncePod stands alone"
 type VolumeSpec struct {
 	// claimTemplate is the name of a volumeClaimTemplate of the source.
 	// +required
@@ -49,6 +54,12 @@ type VolumeSpec struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	StorageClassName *string `json:"storageClassName,omitempty"`
+	// accessModes of the destination's claims of this template, which their new volumes are made with: one at least that
+	// pods can write by. Default: the source's. Method Rebind keeps the volume, and with it what it can.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=3
+	AccessModes []corev1.PersistentVolumeAccessMode `json:"accessModes,omitempty"`
 	// shared is your word that volumes which are a path on a machine (hostPath, local)
 	// hold the same files on the machines of both clusters. Without it such volumes are
 	// not moved between clusters: the path may be empty there.

@@ -5,6 +5,7 @@
 package v1alpha1
 
 import (
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -1349,6 +1350,11 @@ func (in *VolumeSpec) DeepCopyInto(out *VolumeSpec) {
 		in, out := &in.StorageClassName, &out.StorageClassName
 		*out = new(string)
 		**out = **in
+	}
+	if in.AccessModes != nil {
+		in, out := &in.AccessModes, &out.AccessModes
+		*out = make([]corev1.PersistentVolumeAccessMode, len(*in))
+		copy(*out, *in)
 	}
 	out.Empty = in.Empty
 	in.Copy.DeepCopyInto(&out.Copy)

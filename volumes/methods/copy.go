@@ -47,11 +47,11 @@ func (w writer) second(ctx context.Context, pair volumes.Pair) (client.Object, e
 	case volumes.Secure, volumes.Park, volumes.Point, volumes.Release, volumes.PointBack, volumes.TakeOver, volumes.Loosen:
 		return volumes.WriteVolume(ctx, w.at, action)
 	case volumes.CreateIncoming:
-		return w.incoming(ctx)
+		return w.incoming(ctx, pair)
 	case volumes.CreateOutgoing:
 		return w.outgoing(ctx, pair)
 	case volumes.CreateClaim:
-		return w.claim(ctx)
+		return w.claim(ctx, pair)
 	case volumes.MarkClaim:
 		return volumes.Mark(ctx, w.at, action)
 	case volumes.DeleteLost, volumes.DeleteUnfilled, volumes.DeleteDropped:
@@ -100,20 +100,33 @@ func (w writer) class() *string {
 }
 
 // incoming makes the claim of the second volume, as large as the first, or as was asked for.
-func (w writer) incoming(ctx context.Context) (client.Object, error) {
+func (w writer) incoming(ctx context.Context, pair volumes.Pair) (client.Object, error) {
 	from, err := w.original(ctx)
 	if err != nil {
 		return nil, err
 	}
 	claim := w.incomingOf(from)
+	if len(w.AccessModes) == 0 { // a side that has had the ordinal before knows its own
+		if err := w.modesOf(ctx, w.ownRef(pair), claim); err != nil {
+			return nil, err
+		}
+	}
 	return claim, w.at.Create(ctx, claim)
+}
+
+// modesOf gives a claim the access modes of one that is there; where that is not it keeps its own.
+func (w writer) modesOf(ctx context.Context, ref volumes.Ref, claim *corev1.PersistentVolumeClaim) error {
+	var there corev1.PersistentVolumeClaim
+	err := w.at.Get(ctx, client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}, &there)
+	if err == nil {
+		claim.Spec.AccessModes = there.Spec.AccessModes
+	}
+	return client.IgnoreNotFound(err)
 }
 
 func (w writer) incomingOf(from *corev1.PersistentVolumeClaim) *corev1.PersistentVolumeClaim {
 	claim := w.claimOf(from, "")
-	if class := w.class(); class != nil {
-		claim.Spec.StorageClassName = class
-	}
+	volumes.Form{StorageClass: w.class(), AccessModes: w.AccessModes}.Give(&claim.Spec)
 	claim.Spec.Resources.Requests = corev1.ResourceList{corev1.ResourceStorage: w.size(from)}
 	if source := w.action.Copy.Snapshot.Source; source != "" {
 		claim.Spec.DataSource = snapshotmanifest.DataSource(source)
@@ -150,12 +163,17 @@ func (w writer) outgoing(ctx context.Context, pair volumes.Pair) (client.Object,
 	return claim, w.at.Create(ctx, claim)
 }
 
-// own is the ordinal's claim on the side where is written.
-func (w writer) own(ctx context.Context, pair volumes.Pair) (*corev1.PersistentVolumeClaim, error) {
-	ref := pair.Taker.Ref
+// ownRef names the ordinal's claim on the side where is written.
+func (w writer) ownRef(pair volumes.Pair) volumes.Ref {
 	if w.action.Copy.AtGiver {
-		ref = pair.Giver.Ref
+		return pair.Giver.Ref
 	}
+	return pair.Taker.Ref
+}
+
+// own is that claim.
+func (w writer) own(ctx context.Context, pair volumes.Pair) (*corev1.PersistentVolumeClaim, error) {
+	ref := w.ownRef(pair)
 	var claim corev1.PersistentVolumeClaim
 	err := w.at.Get(ctx, client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}, &claim)
 	return &claim, err
@@ -177,13 +195,17 @@ func (w writer) claimOf(from *corev1.PersistentVolumeClaim, volume string) *core
 	return claim
 }
 
-// claim makes the ordinal's own claim, on the copy that was taken over.
-func (w writer) claim(ctx context.Context) (client.Object, error) {
+// claim makes the ordinal's own claim, on the copy that was taken over: its volume was made with the access modes of the claim in which
+// it was filled.
+func (w writer) claim(ctx context.Context, pair volumes.Pair) (client.Object, error) {
 	from, err := w.original(ctx)
 	if err != nil {
 		return nil, err
 	}
-	claim := volumes.CopyClaim(from, w.action.Ref, w.action.Volume, w.Owner, &w.action.Copy.Class)
+	claim := volumes.CopyClaim(from, w.action.Ref, w.action.Volume, w.Owner, volumes.Form{StorageClass: &w.action.Copy.Class, AccessModes: w.AccessModes})
+	if err := w.modesOf(ctx, volumes.HandingOf(pair).Incoming.Ref, claim); err != nil {
+		return nil, err
+	}
 	claim.Annotations[api.FenceAnnotationKey] = w.action.Fence
 	return claim, w.at.Create(ctx, claim)
 }

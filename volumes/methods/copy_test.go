@@ -5,6 +5,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sliceshift/sliceshift/volumes"
@@ -41,6 +42,51 @@ func TestIncoming(t *testing.T) {
 			size := spec.Resources.Requests[corev1.ResourceStorage]
 			if got := size.String() + " " + *spec.StorageClassName; got != tc.want || *spec.VolumeMode != corev1.PersistentVolumeBlock || spec.VolumeName != "" {
 				t.Errorf("%s: %+v", got, spec)
+			}
+		})
+	}
+}
+
+// TestModes: claims are made with the access modes that were asked for, or that the side's own claim has, or the other side's. The ordinal's
+// claim gets those of the one in which its volume was filled.
+func TestModes(t *testing.T) {
+	const once, many, pod = corev1.ReadWriteOnce, corev1.ReadWriteMany, corev1.ReadWriteOncePod
+	made := func(name string, mode corev1.PersistentVolumeAccessMode) *corev1.PersistentVolumeClaim {
+		return &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: name}, Spec: corev1.PersistentVolumeClaimSpec{
+			AccessModes: []corev1.PersistentVolumeAccessMode{mode},
+		}}
+	}
+	create := volumes.Action{Verb: volumes.CreateIncoming, Fence: owner + ".1", Ref: volumes.Ref{Namespace: "team", Name: "in"}}
+	own := volumes.Action{Verb: volumes.CreateClaim, Fence: owner + ".1", Ref: volumes.Ref{Namespace: "team", Name: "data-web-0"}}
+	for name, tc := range map[string]struct {
+		action volumes.Action
+		asked  []corev1.PersistentVolumeAccessMode
+		there  *corev1.PersistentVolumeClaim
+		want   corev1.PersistentVolumeAccessMode
+	}{
+		"as the other side's":                 {create, nil, nil, once},
+		"as was asked for":                    {create, []corev1.PersistentVolumeAccessMode{many}, nil, many},
+		"as the side has had it":              {create, nil, made("data-web-0", many), many},
+		"asked for anew":                      {create, []corev1.PersistentVolumeAccessMode{pod}, made("data-web-0", many), pod},
+		"as it was filled":                    {own, nil, made("in", many), many},
+		"as it was filled, asked anew":        {own, []corev1.PersistentVolumeAccessMode{pod}, made("in", many), many},
+		"that in which it was filled is gone": {own, []corev1.PersistentVolumeAccessMode{pod}, nil, pod},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newSides(t)
+			s.AccessModes = tc.asked
+			s.pair.Copy = &volumes.Copying{Incoming: volumes.Holding{Ref: create.Ref}}
+			if tc.there != nil {
+				if err := s.Taker.Create(t.Context(), tc.there); err != nil {
+					t.Fatal(err)
+				}
+			}
+			made, err := Copy{}.Apply(t.Context(), s.Carrier, tc.action, s.pair)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := made.(*corev1.PersistentVolumeClaim).Spec.AccessModes; len(got) != 1 || got[0] != tc.want {
+				t.Errorf("access modes %v, want %s", got, tc.want)
 			}
 		})
 	}

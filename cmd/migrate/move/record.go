@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sliceshift/sliceshift/cmd/migrate/command"
@@ -116,6 +117,7 @@ func (t *task) differences() []string {
 		add(true, "max-unavailable", recorded, want.MaxUnavailable.String())
 	}
 	add(t.spec.Given(flags.StorageClass), "storage classes", classes(t.recorded.VolumesAsAccepted()), classes(want.Volumes))
+	add(t.spec.Given(flags.AccessModes), "access modes", accessModes(t.recorded.VolumesAsAccepted()), accessModes(want.Volumes))
 	add(t.spec.Given(flags.Shared), "shared paths", shared(have.Volumes), shared(want.Volumes))
 	add(t.spec.Given(flags.Volume), "methods of volumes", methodsOf(t.recorded.VolumesAsAccepted()), methodsOf(want.Volumes))
 	made, asked := t.recorded.AcceptedServices(), want.Services.Spelled()
@@ -132,10 +134,19 @@ func number(n *int32, none string) string {
 }
 
 func classes(volumes []api.VolumeSpec) string {
+	return mapped(volumes, func(v api.VolumeSpec) string { return ptr.Deref(v.StorageClassName, "") })
+}
+
+func accessModes(volumes []api.VolumeSpec) string {
+	return mapped(volumes, func(v api.VolumeSpec) string { return api.Modes(v.AccessModes) })
+}
+
+// mapped is what claim templates have otherwise than the source's, by word.
+func mapped(volumes []api.VolumeSpec, word func(api.VolumeSpec) string) string {
 	words := make([]string, 0, len(volumes))
 	for _, v := range volumes {
-		if v.StorageClassName != nil {
-			words = append(words, v.ClaimTemplate+"="+*v.StorageClassName)
+		if is := word(v); is != "" {
+			words = append(words, v.ClaimTemplate+"="+is)
 		}
 	}
 	if len(words) == 0 {

@@ -20,8 +20,8 @@ const defaultClass = "storageclass.kubernetes.io/is-default-class"
 
 // Asked is what a migration asks of claim templates, by their names.
 type Asked struct {
-	// Classes are those that the Migration names.
-	Classes map[string]*string
+	// Forms are those of the destination's claims.
+	Forms map[string]volumes.Form
 	// Drivers are the CSI drivers of the volumes that are to be carried over.
 	Drivers map[string]string
 	// Anew are the templates of which the destination makes new volumes for the ordinals that move.
@@ -35,10 +35,9 @@ func Classes(at endpoint.Endpoint, source *appsv1.StatefulSet, classes []storage
 	var found []plan.Finding
 	for i := range source.Spec.VolumeClaimTemplates {
 		template := &source.Spec.VolumeClaimTemplates[i]
-		name := template.Spec.StorageClassName
-		if asked.Classes[template.Name] != nil {
-			name = asked.Classes[template.Name]
-		}
+		spec := template.Spec
+		asked.Forms[template.Name].Give(&spec)
+		name := spec.StorageClassName
 		if name != nil && *name == "" {
 			continue // its volumes are made by hand
 		}

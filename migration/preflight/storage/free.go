@@ -3,7 +3,6 @@ package storage
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
@@ -11,6 +10,7 @@ import (
 
 	"github.com/sliceshift/sliceshift/migration/endpoint"
 	"github.com/sliceshift/sliceshift/migration/plan"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
@@ -82,16 +82,12 @@ func reaching(claim *corev1.PersistentVolumeClaim, all []corev1.PersistentVolume
 
 func tooFew(at endpoint.Endpoint, template string, claim corev1.PersistentVolumeClaim, needs, gets int) plan.Finding {
 	class := volume.GetPersistentVolumeClaimClass(&claim)
-	modes := make([]string, 0, len(claim.Spec.AccessModes))
-	for _, mode := range claim.Spec.AccessModes {
-		modes = append(modes, string(mode))
-	}
 	size := claim.Spec.Resources.Requests[corev1.ResourceStorage]
 	kind := corev1.PersistentVolumeFilesystem
 	if claim.Spec.VolumeMode != nil {
 		kind = *claim.Spec.VolumeMode
 	}
-	form := fmt.Sprintf("at least %s, %s, %s", size.String(), strings.Join(modes, "+"), kind)
+	form := fmt.Sprintf("at least %s, %s, %s", size.String(), api.Modes(claim.Spec.AccessModes), kind)
 	return plan.Finding{
 		Reason: volumes.ReasonVolumesTooFew, Object: "claim template " + template,
 		Message: fmt.Sprintf("the destination needs %d new volumes for claim template %s, and StorageClass %s in cluster %s makes none (%s): of those that somebody has made there, %d are free and fit (%s): a moved ordinal would be stopped, or wait, and its new volume never come",

@@ -56,7 +56,7 @@ func TestClasses(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			set := &appsv1.StatefulSet{}
 			set.Spec.VolumeClaimTemplates = []corev1.PersistentVolumeClaim{{ObjectMeta: metav1.ObjectMeta{Name: "data"}, Spec: corev1.PersistentVolumeClaimSpec{StorageClassName: tc.class}}}
-			found := Classes(endpointtest.Destination(nil), set, tc.classes, Asked{Classes: map[string]*string{"data": tc.mapped}, Drivers: map[string]string{"data": tc.driver}})
+			found := Classes(endpointtest.Destination(nil), set, tc.classes, Asked{Forms: map[string]volumes.Form{"data": {StorageClass: tc.mapped}}, Drivers: map[string]string{"data": tc.driver}})
 			wantOne(t, found, volumes.ReasonClassMissing, true, tc.says)
 		})
 	}

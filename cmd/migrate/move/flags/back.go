@@ -25,6 +25,9 @@ func Back(volumes []api.VolumeSpec) []string {
 		if v.StorageClassName != nil {
 			add(StorageClass, v.ClaimTemplate+"=CLASS")
 		}
+		if len(v.AccessModes) > 0 {
+			add(AccessModes, v.ClaimTemplate+"=MODE")
+		}
 		switch v.Method {
 		case api.MethodCopy:
 			add(Volume, strings.Join(append([]string{v.ClaimTemplate + "=copy"}, copyBack(v.Copy)...), ","))

@@ -7,9 +7,11 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/sliceshift/sliceshift/cmd/migrate/command"
@@ -30,6 +32,7 @@ type Spec struct {
 	minReady        time.Duration
 	deadline        time.Duration
 	storageClasses  map[string]string
+	accessModes     map[string]string
 	shared          []string
 	volume          []string
 	exportServices  bool
@@ -55,6 +58,7 @@ const (
 	MinReady       = "min-ready"
 	Deadline       = "deadline"
 	StorageClass   = "storage-class"
+	AccessModes    = "access-modes"
 	Shared         = "shared"
 	ExportServices = "export-services"
 	ExportOrdinals = "export-ordinals"
@@ -85,7 +89,10 @@ func (f *Spec) Add(flags *pflag.FlagSet) {
 	flags.DurationVar(&f.minReady, MinReady, 0, "how long a moved replica must be Ready before the next one moves")
 	flags.DurationVar(&f.deadline, Deadline, 10*time.Minute, "how long one step of an ordinal may take before it counts as stalled")
 	flags.StringToStringVar(&f.storageClasses, StorageClass, nil, "the destination's storage class for the claims of a template, as `TEMPLATE=CLASS` (repeatable)")
-	flags.Lookup(StorageClass).DefValue = "" // [] says nothing to people
+	flags.StringToStringVar(&f.accessModes, AccessModes, nil, "the access modes of the destination's new volumes for the claims of a template, as `TEMPLATE=MODE[+MODE]` (repeatable)")
+	for _, name := range []string{StorageClass, AccessModes} {
+		flags.Lookup(name).DefValue = "" // [] says nothing to people
+	}
 	flags.StringSliceVar(&f.shared, Shared, nil, "the volumes of `TEMPLATE` are a path on a machine (hostPath, local), and it holds the same files in both clusters (repeatable)")
 	flags.Lookup(Shared).DefValue = ""
 	flags.StringArrayVar(&f.volume, Volume, nil, volumeHelp)
@@ -217,6 +224,14 @@ func (f *Spec) volumes() ([]api.VolumeSpec, error) {
 			return nil, command.Usagef("--%s must be TEMPLATE=CLASS", StorageClass)
 		}
 		of(template).StorageClassName = &class
+	}
+	for template, modes := range f.accessModes {
+		if template == "" || modes == "" {
+			return nil, command.Usagef("--%s must be TEMPLATE=MODE, or TEMPLATE=MODE+MODE", AccessModes)
+		}
+		for mode := range strings.SplitSeq(modes, "+") {
+			of(template).AccessModes = append(of(template).AccessModes, corev1.PersistentVolumeAccessMode(mode))
+		}
 	}
 	for _, template := range f.shared {
 		if template == "" {

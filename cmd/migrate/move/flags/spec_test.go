@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/pflag"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
@@ -81,6 +82,12 @@ func TestSpecFlags(t *testing.T) {
 				{ClaimTemplate: "data", Method: api.MethodRebind, StorageClassName: new("fast")},
 				{ClaimTemplate: "wal", Method: api.MethodRebind, StorageClassName: new("slow")},
 			}
+		}},
+		"access modes": {[]string{"--access-modes", "data=ReadWriteOnce+ReadOnlyMany", "--volume", "data=copy,image=mover"}, func(s *api.MigrationSpec) {
+			s.Volumes = []api.VolumeSpec{{
+				ClaimTemplate: "data", Method: api.MethodCopy, Copy: api.CopySpec{Image: "mover"},
+				AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce, corev1.ReadOnlyMany},
+			}}
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
