@@ -86,6 +86,7 @@ func carried(annotations map[string]string, owner types.UID) map[string]string {
 		delete(out, key)
 	}
 	delete(out, api.FenceAnnotationKey)
+	delete(out, api.ReleasedAnnotationKey)
 	out[api.OwnerAnnotationKey] = string(owner)
 	return out
 }

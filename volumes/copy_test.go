@@ -19,7 +19,7 @@ func TestCopyVolume(t *testing.T) {
 			Name: "pv", UID: "u", ResourceVersion: "7", Finalizers: []string{"kubernetes.io/pv-protection"}, Labels: map[string]string{"zone": "a"},
 			Annotations: map[string]string{
 				"pv.kubernetes.io/provisioned-by": "ebs.csi.aws.com", "pv.kubernetes.io/bound-by-controller": "yes",
-				api.OriginalReclaimPolicyAnnotationKey: "Delete", api.FenceAnnotationKey: "old.1",
+				api.OriginalReclaimPolicyAnnotationKey: "Delete", api.FenceAnnotationKey: "old.1", api.ReleasedAnnotationKey: "old.1",
 			},
 		},
 		Spec: corev1.PersistentVolumeSpec{

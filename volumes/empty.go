@@ -124,6 +124,8 @@ func (e Empty) Transfer(pair Pair) Verdict {
 		return blocked(sameDisk(pair))
 	case giver.Volume.Found && !giver.Volume.ClaimRef.Names(giver.Ref) && !giver.Parked():
 		return blocked(foreignVolume(giver, ""))
+	case departing(giver) != nil && !giver.Parked():
+		return blocked(departing(giver))
 	case giver.Volume.Found && !pair.secured(giver):
 		return ofGiver(pair).act(Secure, giver.Volume, giver.Ref)
 	case giver.Volume.Found && !giver.Parked():

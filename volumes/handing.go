@@ -2,6 +2,7 @@ package volumes
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -106,15 +107,25 @@ func (h Handing) Release() Verdict {
 		return blocked(volumeGone(h.Giver))
 	case !have.Names(out) && !have.Names(h.Giver.Ref):
 		return blocked(strange(h.Giver))
+	case !have.Names(out) && departing(h.Giver) != nil:
+		return blocked(departing(h.Giver))
 	case !h.secured(h.Giver):
 		return h.Write(Secure, volume, h.Giver.Ref, true)
 	case h.Outgoing.Claim.Ours && h.Outgoing.Claim.Terminating:
 		return Awaits("claim %s/%s, of a copy before this one, is gone", out.Namespace, out.Name)
 	case h.Outgoing.Claim.Found && h.Outgoing.Claim.Ours && h.Outgoing.Claim.Volume != volume.Name:
 		return h.deleteLost(h.Outgoing, true) // it has come late, for a volume that was copied before
+	case !have.Names(out) && h.Sender.Found && !h.Sender.Foreign && h.Sender.Pass > h.Attempt.Passes:
+		// Somebody has pointed it back while it was read: what that pass has found counts for nothing.
+		next := h.Attempt
+		next.Passes, next.Seal, next.Differs = h.Sender.Pass, api.CopySeal{}, "the volume itself, which was given back to its ordinal meanwhile"
+		return Verdict{Attempt: &next}
 	case !have.Names(out) || volume.Released == "" || have.UID != "" && have.UID != out.UID:
 		verdict := h.Write(Release, volume, out, true)
 		verdict.Action.Copy.Released = h.Fence
+		if !have.Names(out) {
+			verdict.Action.Copy.Released = h.mark()
+		}
 		return verdict
 	case !h.Outgoing.Claim.Found:
 		verdict := h.Act(CreateOutgoing, true)
@@ -124,6 +135,17 @@ func (h Handing) Release() Verdict {
 		return Awaits("claim %s/%s is bound to volume %s", out.Namespace, out.Name, volume.Name)
 	}
 	return Verdict{}
+}
+
+// mark tells a release from every other one that is known: where somebody has pointed the volume back under the same fence, by
+// hand, its ordinal may have written, and what was read or taken before counts for nothing.
+func (h Handing) mark() string {
+	known := []string{h.Giver.Volume.Released, h.Attempt.Seal.Released, h.Attempt.Snapshot.Released, h.Snapshot.Taken.Released}
+	mark := h.Fence
+	for n := 1; slices.Contains(known, mark); n++ {
+		mark = fmt.Sprintf("%s+%d", h.Fence, n)
+	}
+	return mark
 }
 
 // volumeGone is for a giver whose volume is not there.
@@ -148,12 +170,29 @@ func (h Handing) HandOver() Verdict {
 		return h.makeRoom()
 	case !in.Volume.ClaimRef.Names(in.Ref) && !in.Parked():
 		return blocked(strange(in))
+	case h.going():
+		return Verdict{Attempt: h.anew()}
 	case !h.secured(in):
 		return h.Write(Secure, in.Volume, in.Ref, false)
 	case !in.Parked():
 		return h.Write(Park, in.Volume, Parked(in.Ref), false)
 	}
 	return h.pointTaker()
+}
+
+// going says whether the second volume may be on its way out: the claim that it was filled by is gone, or goes, and it was not
+// made to survive that. Its storage may be deleted by now, whatever its object still says.
+func (h Handing) going() bool {
+	in := h.Incoming
+	return !in.Parked() && !in.Bound() && in.Volume.Policy != corev1.PersistentVolumeReclaimRetain
+}
+
+// anew is another attempt, under other names, after one whose second volume has been lost. A snapshot that counts is restored
+// again.
+func (h Handing) anew() *api.CopyAttempt {
+	next := h.Begun()
+	next.Giver, next.Snapshot, next.Torn = h.Attempt.Giver, h.Attempt.Snapshot, h.Attempt.Torn
+	return next
 }
 
 // makeRoom deletes the claim that the taker has kept from an earlier time, which has lost its volume: a claim

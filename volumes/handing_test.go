@@ -64,6 +64,8 @@ func told(v Verdict) string {
 		return "blocked: " + v.Blocked.Reason
 	case v.Action != nil:
 		return at(*v.Action)
+	case v.Attempt != nil:
+		return "another attempt"
 	case v.Call != nil:
 		return at(*v.Call) + ", call " + strconv.Itoa(v.Call.Calls)
 	}
@@ -97,6 +99,61 @@ func (steps handingSteps) run(t *testing.T, begin func() Handing, step func(Hand
 func as(*Handing) {}
 
 func unsecured(v *Volume) { v.Note = Note{} }
+
+// unkept has the second volume go with its claim.
+func unkept(h *Handing) {
+	h.Incoming.Volume.Policy, h.Incoming.Volume.Note = corev1.PersistentVolumeReclaimDelete, Note{}
+}
+
+// TestReleasedTwice: where somebody has pointed the first volume back by hand and its ordinal may have written, nothing counts that
+// was found out before, although it is released again under the same fence (I3).
+func TestReleasedTwice(t *testing.T) {
+	for name, known := range map[string]func(*Handing){
+		"sealed":                   as,
+		"the mark was taken off":   first(func(v *Volume) { v.Released = "" }),
+		"a snapshot was taken":     func(h *Handing) { h.Attempt.Seal, h.Attempt.Snapshot.Released = api.CopySeal{}, fence },
+		"a snapshot was asked for": func(h *Handing) { h.Attempt.Seal, h.Snapshot.Taken.Released = api.CopySeal{}, fence },
+	} {
+		h := filledSecond()
+		h.Giver.Volume.Released, h.Attempt.Seal.Released = fence, fence
+		h.Giver.Volume.ClaimRef = Ref{Namespace: "east", Name: "data-web-0", UID: "east-claim"}
+		known(&h)
+		again := h.Release().Action
+		if again == nil || again.Verb != Release || again.Copy.Released == fence || again.Copy.Released == "" {
+			t.Errorf("%s: released again by %+v", name, again)
+			continue
+		}
+		h.Giver.Volume = again.Written(h.Giver.Volume)
+		if h.Sealed() || h.Release().Action != nil && h.Release().Action.Verb == Release {
+			t.Errorf("%s: the seal still counts, or it is released for ever", name)
+		}
+		h.Giver.Volume.ClaimRef = Ref{Namespace: "east", Name: "data-web-0", UID: "east-claim"}
+		if third := h.Release().Action; third.Copy.Released == again.Copy.Released {
+			t.Errorf("%s: the third time it has the mark of the second", name)
+		}
+	}
+	h := filledSecond()
+	h.Giver.Volume.ClaimRef = Ref{Namespace: "east", Name: "data-web-0", UID: "east-claim"}
+	h.Sender = Mover{Found: true, Attempt: 7, Pass: 1}
+	next := h.Release().Attempt
+	if next == nil || next.Passes != 1 || next.Number != 7 || next.Seal.Root != "" {
+		t.Fatalf("what is read of it meanwhile: %+v", next)
+	}
+	if h.Attempt = *next; h.Release().Action == nil {
+		t.Errorf("then: %+v", h.Release())
+	}
+}
+
+// TestAnotherAttempt: one that has lost its second volume is followed by another one, under other names, for the same snapshot.
+func TestAnotherAttempt(t *testing.T) {
+	h := filledSecond()
+	unkept(&h)
+	h.Incoming.Claim, h.Attempt.Giver, h.Attempt.Snapshot.Handle, h.Attempt.Torn.Times = Claim{}, "Source", "shot", 2
+	next := h.HandOver().Attempt
+	if next == nil || next.Number <= 7 || next.Begun != fence || next.Seal.Root != "" || next.Giver != "Source" || next.Snapshot.Handle != "shot" || next.Torn.Times != 2 {
+		t.Errorf("got %+v", next)
+	}
+}
 
 // TestRelease: the first volume is pointed at the outgoing claim, and that is made and bound; never without Retain
 // (I3).
@@ -194,6 +251,10 @@ func TestHandOver(t *testing.T) {
 		"attached":                   {second(func(v *Volume) { v.Attachments = []Attachment{{Name: "a", Node: "n"}} }), "volume second is not attached to node n any more"},
 		"of somebody else":           {second(func(v *Volume) { v.ClaimRef.Name = "another" }), "blocked: ForeignVolume"},
 		"not secured":                {second(unsecured), "Secure at the taker"},
+		"its claim is gone":          {func(h *Handing) { unkept(h); h.Incoming.Claim = Claim{} }, "another attempt"},
+		"its claim goes":             {func(h *Handing) { unkept(h); h.Incoming.Claim.Terminating = true }, "another attempt"},
+		"its class retains it":       {func(h *Handing) { unsecured(&h.Incoming.Volume); h.Incoming.Claim = Claim{} }, "Secure at the taker"},
+		"a claim that it outlives":   {func(h *Handing) { h.Incoming.Claim = Claim{} }, "Park at the taker"},
 		"a claim is in the way":      {func(h *Handing) { h.Taker = secure(held("west", "")) }, "blocked: ForeignClaim"},
 		"the claim is of the volume": {func(h *Handing) { h.Taker.Claim = Claim{Found: true, Volume: "second"} }, "Park at the taker"},
 		"a claim that was kept":      {kept(func(*Holding) {}), "DeleteLost at the taker"},

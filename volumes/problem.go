@@ -226,6 +226,20 @@ func VolumeLost(h Holding) *Problem {
 	}
 }
 
+// departing is for a volume whose object somebody has deleted: it is there only as long as it is bound to its claim (kubernetes
+// pv_protection_controller.go, isBeingUsed). Pointed elsewhere it would be gone, and with it all that says which disk it is.
+func departing(h Holding) *Problem {
+	if !h.Volume.Found || !h.Volume.Terminating {
+		return nil
+	}
+	return &Problem{
+		ReasonVolumeLost,
+		fmt.Sprintf("volume %s of claim %s/%s is being deleted: its object goes as soon as it loses that claim, and nothing else says which disk it is: %s", h.Volume.Name, h.Ref.Namespace, h.Ref.Name, h.Volume.Handle),
+		fmt.Sprintf("make its object again while no pod uses it, with the same name, source, policy Retain, annotations and claimRef, uid included: %s > pv.json; take uid, resourceVersion, deletionTimestamp, deletionGracePeriodSeconds and status out of that; let the object go: %s; then: %s; the migration then goes on by itself",
+			h.Command("get pv %s -o json", h.Volume.Name), h.Command(`patch pv %s --type=merge -p '{"metadata":{"finalizers":null}}'`, h.Volume.Name), h.Command("create -f pv.json")),
+	}
+}
+
 func unboundAtEnd(h Holding) *Problem {
 	return &Problem{
 		api.ReasonVolumeUnbound,

@@ -182,6 +182,8 @@ func (Rebind) Transfer(pair Pair) Verdict {
 	case giver.Volume.Found && !giver.Volume.ClaimRef.Names(giver.Ref) && !giver.Parked():
 		// It is asked before anything is written: it may be the volume of somebody else.
 		return blocked(foreignVolume(giver, ""))
+	case departing(giver) != nil && !giver.Parked():
+		return blocked(departing(giver))
 	case giver.Volume.Found && !pair.secured(giver):
 		return pair.act(Secure, giver.Volume, giver.Ref)
 	case giver.Volume.Found && !giver.Parked():
@@ -242,6 +244,8 @@ func rebindShared(pair Pair) Verdict {
 		return bind(pair)
 	case swapped(pair) != nil:
 		return blocked(swapped(pair))
+	case departing(giver) != nil:
+		return blocked(departing(giver))
 	case !pair.secured(giver):
 		return pair.act(Secure, giver.Volume, giver.Ref)
 	case taker.Claim.Found && taker.Claim.Volume != giver.Volume.Name:

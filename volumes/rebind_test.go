@@ -144,6 +144,29 @@ func parked(namespace string) Holding {
 	return h
 }
 
+// TestDepartingVolume: a volume whose object somebody has deleted is not pointed elsewhere: it would be gone, and with it what says
+// which disk the ordinal has (I3).
+func TestDepartingVolume(t *testing.T) {
+	giver := secure(held("east", corev1.PersistentVolumeReclaimRetain))
+	giver.Volume.Terminating = true
+	pair := Pair{Owner: owner, Fence: fence, Giver: giver, Taker: empty("west")}
+	shared, separate := pair, pair
+	shared.Shared, separate.Separate = true, true
+	for name, got := range map[string]Verdict{
+		"Rebind": Rebind{}.Transfer(pair), "Rebind in one cluster": Rebind{}.Transfer(shared), "Empty": Empty{}.Transfer(separate),
+		"Copy and Snapshot": Handing{Pair: separate, Copying: Copying{Outgoing: Holding{Ref: OutgoingRef(giver.Ref, owner)}}}.Release(),
+	} {
+		if got.Blocked == nil || got.Blocked.Reason != ReasonVolumeLost {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+	pair.Giver = parked("east")
+	pair.Giver.Volume.Terminating = true
+	if got := (Rebind{}).Transfer(pair); got.Blocked != nil {
+		t.Errorf("once it was parked its disk is carried over all the same: %+v", got)
+	}
+}
+
 func TestSecureGiverRefuses(t *testing.T) {
 	pending := held("east", corev1.PersistentVolumeReclaimDelete)
 	pending.Claim.Phase = corev1.ClaimPending

@@ -75,6 +75,10 @@ func TestAhead(t *testing.T) {
 		dropped(a, c)
 		a.Dropped = false
 	}
+	there := func(a *api.CopyAttempt, c *volumes.Copying) {
+		warmCopy(a, c)
+		c.Incoming.Claim = volumes.Claim{Found: true, Ours: true}
+	}
 	const ends = "recorded: no handoff"
 	pod := func(t *testing.T) string {
 		t.Helper()
@@ -85,13 +89,14 @@ func TestAhead(t *testing.T) {
 		"nothing was copied yet":       {from(byCopy(nothing)), "recorded: a handoff", api.StepCopyAhead},
 		"the claim is not there":       {from(byCopy(begunCopy)), "CarryVolume destination " + midway(from(byCopy(begunCopy))...).give(2).Effect.Name, api.StepCopyAhead},
 		"it is copied while it runs":   {from(byCopy(reading)), api.ReasonCopying, api.StepCopyAhead},
-		"a pass has ended":             {from(byCopy(warmCopy)), "CarryVolume source pv-data-web-2", api.StepSecureVolumes},
+		"a pass has ended":             {from(byCopy(there)), "CarryVolume source pv-data-web-2", api.StepSecureVolumes},
 		"there is to be none":          {from(byCopy(cold)), "CarryVolume source pv-data-web-2", api.StepSecureVolumes},
 		"not all claims were read":     {from(byCopy(nothing), unread), api.ReasonVolumeUnbound, api.StepCopyAhead},
 		"others alone are copied":      {from(byCopy(nothing), rebound, unread), api.ReasonVolumeUnbound, api.StepSecureVolumes},
 		"closed before it was begun":   {from(byCopy(nothing), closed), ends, api.StepGate},
 		"closed, and it is copied":     {from(byCopy(reading), closed), api.ReasonCopying, api.StepCopyAhead},
-		"closed, and a pass has ended": {from(byCopy(warmCopy), closed), "Numbers", api.StepCopyAhead},
+		"its copy is lost":             {from(byCopy(warmCopy)), "recorded: a handoff", api.StepCopyAhead},
+		"closed, and a pass has ended": {from(byCopy(there), closed), "Numbers", api.StepCopyAhead},
 		"in a pause nobody reads":      {from(byCopy(reading), pause), "CarryVolume source " + pod, api.StepCopyAhead},
 		"in a pause it is kept":        {from(byCopy(warmCopy), pause), api.ReasonPaused, ""},
 		"deleted, nobody reads":        {from(byCopy(reading), isDeleted), "CarryVolume source " + pod, api.StepCopyAhead},
@@ -173,6 +178,13 @@ func TestEarly(t *testing.T) {
 			Copy: api.CopyAttempt{Number: 7, Begun: "migration.1", Giver: string(plan.SourceSide), Warm: api.CopyWarm{Passes: 1, Ended: metav1.NewTime(plantest.Epoch)}},
 		}}}}
 	}
+	there := func(s *plan.Snapshot) {
+		for i := range s.Volumes {
+			if v := &s.Volumes[i]; v.Ordinal == 1 {
+				v.Copy.Incoming.Claim = volumes.Claim{Found: true, Ours: true}
+			}
+		}
+	}
 	begun := func(s *plan.Snapshot) {
 		copied(s)
 		s.Record.Ahead[0].Volumes[0].Copy.Warm = api.CopyWarm{}
@@ -198,7 +210,8 @@ func TestEarly(t *testing.T) {
 	}{
 		"its volumes are recorded":           {1, 1, nil, "ahead"},
 		"its copy is begun":                  {1, 1, []func(*plan.Snapshot){begun}, string(volumes.CreateIncoming)},
-		"it is copied":                       {1, 1, []func(*plan.Snapshot){copied}, nothing},
+		"it is copied":                       {1, 1, []func(*plan.Snapshot){copied, there}, nothing},
+		"its copy is lost":                   {1, 1, []func(*plan.Snapshot){copied}, "ahead"},
 		"it is too early for the next":       {0, 1, []func(*plan.Snapshot){copied}, "none"},
 		"two are copied":                     {0, 2, nil, "ahead"},
 		"nobody wants it any more":           {1, 0, []func(*plan.Snapshot){copied}, "none"},

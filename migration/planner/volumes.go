@@ -352,9 +352,10 @@ func inUse(h volumes.Holding) *plan.Hold {
 	}
 }
 
-// anyAttached holds while a volume is attached to a node. One that was released is so for its movers.
+// anyAttached holds while a volume is attached to a node. One that was released is so for its movers: not where somebody has
+// pointed it back by hand, and has left the mark on it.
 func anyAttached(h volumes.Holding) *plan.Hold {
-	if len(h.Volume.Attachments) == 0 || h.Volume.Released != "" {
+	if len(h.Volume.Attachments) == 0 || h.Volume.Released != "" && !h.Volume.ClaimRef.Names(h.Ref) {
 		return nil
 	}
 	return stillAttached(h, h.Volume.Attachments[0])

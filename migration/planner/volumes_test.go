@@ -350,4 +350,12 @@ func TestAnyAttached(t *testing.T) {
 	if got := anyAttached(h); got == nil || got.Reason != api.ReasonVolumeAttached || !strings.Contains(got.Message, want) || got.Remedy == "" {
 		t.Errorf("got %+v", got)
 	}
+	h.Volume.Released = "migration.1"
+	if got := anyAttached(h); got == nil {
+		t.Error("it bears the mark of a release, and its ordinal's claim has it: somebody has pointed it back by hand")
+	}
+	h.Volume.ClaimRef.Name = "sliceshift-out"
+	if got := anyAttached(h); got != nil {
+		t.Errorf("it is released, for its movers: %+v", got)
+	}
 }

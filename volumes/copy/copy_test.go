@@ -126,6 +126,72 @@ func TestPassEnds(t *testing.T) {
 	}
 }
 
+// TestLostIncomingClaim: somebody deletes the claim of a copy. What its receiver has found is about the volume that goes with it:
+// nothing is sealed, and another attempt begins under other names, whether the pass has ended or not (I3).
+func TestLostIncomingClaim(t *testing.T) {
+	for name, ended := range map[string]int{"it is under way": 0, "the receiver has ended": 2, "both have": 3} {
+		for how, claim := range map[string]func(volumes.Claim) volumes.Claim{
+			"it is gone":        func(volumes.Claim) volumes.Claim { return volumes.Claim{} },
+			"it is Terminating": func(c volumes.Claim) volumes.Claim { c.Terminating = true; return c },
+		} {
+			t.Run(name+", "+how, func(t *testing.T) {
+				w := until(t, introduced)
+				for what := 1; what <= ended; what++ {
+					w.talk(what)
+				}
+				seen := w.Pair().Copy
+				before, in := seen.Attempt.Number, seen.Incoming.Ref.Name
+				w.Places[1].Incoming[in] = claim(w.Places[1].Incoming[in])
+				for range 20 {
+					if write := w.Decide(t); write != nil {
+						if write.Verb == volumes.CreateIncoming && write.Ref.Name == in {
+							t.Fatalf("claim %s is made a second time", in)
+						}
+						w.Arrive(t, *write)
+					}
+					for _, mover := range w.names() {
+						if w.movers[mover].Terminating {
+							w.kubelet(mover)
+						}
+					}
+					if w.Record.Seal.Root != "" {
+						t.Fatalf("it is sealed: %+v", w.Record.Seal)
+					}
+				}
+				if w.Record.Number == before {
+					t.Errorf("no other attempt has begun: %+v", (Copy{}).Transfer(w.Pair()))
+				}
+			})
+		}
+	}
+}
+
+// TestSealIsOfWhatWasWritten: the claim of a copy is deleted once its receiver has ended, and before its sender is seen to have. What
+// both have found is not taken for a word about the empty volume that another claim gets (I3).
+func TestSealIsOfWhatWasWritten(t *testing.T) {
+	w := until(t, introduced)
+	w.talk(1)
+	w.talk(2)
+	w.Places[1].Incoming = map[string]volumes.Claim{}
+	for range 100 {
+		if write := w.Decide(t); write != nil {
+			w.Arrive(t, *write)
+		}
+		w.binder()
+		for _, name := range w.names() {
+			w.kubelet(name)
+		}
+		w.talk(3)
+		w.talk(1)
+		w.talk(2)
+		w.Now = w.Now.Add(time.Second)
+		if w.Runs == 1 {
+			return
+		}
+	}
+	t.Fatalf("it does not start: %+v", (Copy{}).Transfer(w.Pair()))
+}
+
 // TestPassFails: what differs three times stalls; what has failed is tried again after a while; and that a disk has
 // failed is recorded.
 func TestPassFails(t *testing.T) {

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/volumes"
 )
@@ -199,6 +201,10 @@ func (v view) ended() (volumes.Verdict, bool) {
 	receives, sends := v.current(volumes.RoleReceiver), v.current(v.sends())
 	received, sent := receives && did(r), sends && did(s)
 	switch {
+	case receives && r.Key != "" && v.lost():
+		next := v.c.Attempt
+		next.Dropped = true // first: without its movers nothing would tell that it was lost
+		return volumes.Verdict{Attempt: &next}, true
 	case receives && r.Result.Torn:
 		return v.tore(), true
 	case received && sent:
@@ -213,6 +219,13 @@ func (v view) ended() (volumes.Verdict, bool) {
 		return v.removeAll(), true
 	}
 	return volumes.Verdict{}, false
+}
+
+// lost says whether the claim that a receiver has mounted is gone, or goes: what it has written goes with it. Another claim of
+// that name would have another volume, and what the receiver says is not about that.
+func (v view) lost() bool {
+	claim := v.c.Incoming.Claim
+	return !claim.Found || claim.Terminating || claim.Phase == corev1.ClaimLost
 }
 
 // passed is what a pass has come to that both movers have made to its end.

@@ -43,6 +43,8 @@ func (Copy) Ahead(pair volumes.Pair) volumes.Verdict {
 		return v.begin()
 	case v.torn():
 		return v.slowly(v.afterTorn())
+	case v.c.Attempt.Warm.Passes > 0 && v.lost():
+		return v.begin() // what these passes have copied is gone
 	case v.chooses():
 		return v.choose()
 	case v.c.Asked.Warm == api.CopyWarmSnapshot && !v.based():

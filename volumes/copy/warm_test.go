@@ -59,6 +59,26 @@ func TestWarmSenderGoes(t *testing.T) {
 	}
 }
 
+// TestWarmCopyIsLost: an ordinal is not stopped on the word of warm passes whose volume somebody has deleted since: it would be down
+// for its whole copy.
+func TestWarmCopyIsLost(t *testing.T) {
+	pair := until(t, func(w *world) bool {
+		return w.Record.Warm.Passes > 0 && (Copy{}).Ahead(w.Pair()).Done()
+	}).Pair()
+	for name, change := range map[string]func(*volumes.Claim){
+		"its claim is gone":        func(c *volumes.Claim) { *c = volumes.Claim{} },
+		"its claim is Terminating": func(c *volumes.Claim) { c.Terminating = true },
+		"its volume is gone":       func(c *volumes.Claim) { c.Phase = corev1.ClaimLost },
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := ahead(pair, func(_ *volumes.Pair, c *volumes.Copying) { change(&c.Incoming.Claim) })
+			if got.Attempt == nil || got.Attempt.Warm.Passes != 0 && !got.Attempt.Dropped {
+				t.Errorf("got %+v", got)
+			}
+		})
+	}
+}
+
 // TestWithdraw: in a pause both movers of a warm pass go, and those of the last pass do not.
 func TestWithdraw(t *testing.T) {
 	pair := until(t, warming).Pair()
