@@ -168,6 +168,9 @@ type MoverResult struct {
 	Differs string
 	// Torn is true when the disk has failed: nothing that was written there can be trusted.
 	Torn bool
+	// Holds is what its volume had when it was mounted for the first time, for people: it is not new, and nothing was
+	// written to it. Empty: nothing.
+	Holds string
 	// Message is why it failed.
 	Message string
 	// Bytes and Files are what was read, Written is how many bytes of it were written anew, and Seconds is how
@@ -233,6 +236,8 @@ type CopyAction struct {
 	Node          string
 	// Relayed has a mover made that listens for a relay.
 	Relayed bool
+	// Fresh has a receiver made that says no key unless its volume is empty.
+	Fresh bool
 	// Peer is for TellMover, Address for CreateMover of a sender: where it reaches the receiver.
 	Peer, Address string
 	// Content has files compared that look alike: a pass before this one has found both sides different.

@@ -1,5 +1,7 @@
 package volumes
 
+import corev1 "k8s.io/api/core/v1"
+
 // Dropper is a method whose attempts leave something behind when the ordinal goes on where it was.
 type Dropper interface {
 	// Drop removes what the attempt has filled for nothing. It is asked while the ordinal runs where the attempt has
@@ -44,11 +46,14 @@ func (h Handing) Drop() Verdict {
 // else's; what was taken over once is nobody's to remove.
 func (h Handing) Droppable() bool {
 	in, own := h.Incoming, h.Giver.Volume
-	if !in.Claim.Found || !in.Claim.Ours || in.Claim.Terminating || h.Taken() {
+	if !in.Claim.Found || !in.Claim.Ours || in.Claim.Terminating || h.Taken() || h.Attempt.Holds != "" {
 		return false
 	}
 	if !in.Volume.Found {
 		return true
+	}
+	if in.Volume.Chosen && !h.Attempt.Filling && in.Volume.Policy != corev1.PersistentVolumeReclaimRetain {
+		return false // nobody has looked what is there
 	}
 	current := own.Found && !own.Terminating && (own.ClaimRef.Names(h.Giver.Ref) || own.ClaimRef.Names(h.Outgoing.Ref))
 	filled := in.Parked() || in.Volume.ClaimRef.Names(in.Ref) && in.Volume.ClaimRef.UID == in.Claim.UID

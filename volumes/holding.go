@@ -82,6 +82,8 @@ type Volume struct {
 	Fence string
 	// Barred says why it may not be made in the other side's cluster; zero: it may.
 	Barred Problem
+	// Chosen: it was there, and no claim's, when the binder chose it for the one that it is bound to.
+	Chosen bool
 	// Released is the fence under which it was pointed at an outgoing claim, for movers; empty: it is not.
 	Released string
 	// Seal is the root that both sides had when it was taken over as a copy; empty: it is none.

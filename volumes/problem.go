@@ -45,6 +45,7 @@ const (
 	ReasonCopyNotWarm      = "CopyNotWarm"
 	ReasonCopyCold         = "CopyCold"
 	ReasonCopyStuck        = "CopyStuck"
+	ReasonCopyNotEmpty     = "CopyNotEmpty"
 	ReasonCopyOverBudget   = "CopyOverBudget"
 	ReasonCopyMayNotFit    = "CopyMayNotFitBudget"
 	ReasonCopyReadsAll     = "CopyReadsAll"

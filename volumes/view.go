@@ -70,6 +70,7 @@ func ViewVolume(volume *corev1.PersistentVolume, owner types.UID) Volume {
 		Class:  volume.Spec.StorageClassName, FileSystem: fileSystem(volume.Spec),
 		Handle: Handle(volume), Terminating: volume.DeletionTimestamp != nil,
 		Ours: volume.Annotations[api.OwnerAnnotationKey] == string(owner), Fence: volume.Annotations[api.FenceAnnotationKey],
+		Chosen:   volume.Annotations[boundByController] != "",
 		Released: volume.Annotations[api.ReleasedAnnotationKey], Seal: volume.Annotations[api.SealAnnotationKey],
 	}
 	if since := volume.Status.LastPhaseTransitionTime; since != nil {

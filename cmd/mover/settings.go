@@ -36,7 +36,7 @@ type settings struct {
 	listen, connect       string
 	relay                 string
 	peer, peerFile        string
-	identity              string
+	identity, empty       string
 	copy, scratch         string
 	termination, logLevel string
 	pass, verify, compare string
@@ -74,6 +74,7 @@ func (s *settings) define() {
 	f.StringVar(&s.termination, "termination-log", defaultTermination, "where the result is written too, if that is there")
 	if s.command == keyCommand {
 		f.StringVar(&s.identity, "identity", "", "the file for the key")
+		f.StringVar(&s.empty, "empty", "", "a folder that must have nothing in it but what its file system has made; else no key is made")
 		return
 	}
 	f.StringVar(&s.root, "root", "", "the folder whose tree is moved")

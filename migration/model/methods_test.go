@@ -240,7 +240,7 @@ func (p *printer) attempt(a *api.CopyAttempt) {
 		return
 	}
 	p.text(a.Giver)
-	p.bools(a.Dropped)
+	p.bools(a.Dropped, a.Filling, a.Holds != "")
 	p.number(int(a.Passes))
 	p.number(int(a.Warm.Passes))
 	p.name(a.Warm.Trouble)

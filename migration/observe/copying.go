@@ -1,6 +1,7 @@
 package observe
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"slices"
@@ -286,6 +287,9 @@ func moverOf(pod *corev1.Pod, owner types.UID) volumes.Mover {
 		}
 		if seen.Warm {
 			m.Result.Bytes -= said.Holes // nobody reads them
+		}
+		if said.Result == report.NotEmpty {
+			m.Result.Holds = cmp.Or(said.Path, "something")
 		}
 		if said.Result == report.Different {
 			m.Result.Differs = said.Path

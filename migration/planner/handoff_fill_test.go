@@ -42,7 +42,7 @@ func release(s *plan.Snapshot, v *plan.OrdinalVolume) {
 	v.Copy.Incoming.Volume = volumes.Volume{Found: true, Name: "copy-" + v.Template, Handle: "disk-copy-" + v.Template, ClaimRef: ref, Policy: "Delete"}
 	s.Record.Handoff.Volumes = append(s.Record.Handoff.Volumes, api.HandoffVolume{
 		ClaimTemplate: v.Template, Name: source.Volume.Name, Disk: volumes.Disk(source.Volume.Handle),
-		Copy: api.CopyAttempt{Number: 7, Begun: "migration.1", Giver: string(plan.SourceSide)},
+		Copy: api.CopyAttempt{Number: 7, Begun: "migration.1", Giver: string(plan.SourceSide), Filling: true},
 	})
 }
 

@@ -20,6 +20,12 @@ type CopyAttempt struct {
 	// dropped is true once nobody goes on with it: its incoming claim is removed.
 	// +optional
 	Dropped bool `json:"dropped,omitempty"`
+	// filling is true once the new volume was found empty, and a pod was let write to it.
+	// +optional
+	Filling bool `json:"filling,omitempty"`
+	// holds is what the new volume had before anything was copied: it is not new, and neither written to nor removed.
+	// +optional
+	Holds string `json:"holds,omitempty"`
 	// passes is how many last passes have ended with different roots.
 	// +optional
 	Passes int32 `json:"passes,omitempty"`

@@ -25,6 +25,7 @@ const (
 	Different = "Different" // both sides were read, and are not equal
 	Failed    = "Failed"    // another try may help
 	Discard   = "Discard"   // the destination's disk has failed: no try helps
+	NotEmpty  = "NotEmpty"  // the destination has something already, Path, that this copy has not brought: nothing was written
 )
 
 // Result is what a mover has found and done.

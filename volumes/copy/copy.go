@@ -25,6 +25,8 @@
 //     another name; the last pass compares every byte again, whatever the warm ones have brought;
 //   - a warm sender cannot write, and traps nobody: it runs where the ordinal's pod runs, goes as soon as that
 //     does, and before the ordinal is stopped. One that comes late is deleted, and ends by itself;
+//   - a receiver that finds something on a volume to which nobody was let write yet makes no key, so that nothing is written: a pass
+//     removes what the ordinal does not have. That volume is not removed either;
 //   - a mover makes one pass, and begins when it was told its peer, which is a write to that very pod as
 //     it was judged; a pod that is made too late is never told;
 //   - each process writes its fence on a mover before it believes what it says, so nothing that an

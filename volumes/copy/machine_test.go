@@ -34,7 +34,11 @@ func (w *world) kubelet(name string) {
 	default:
 		m.mounted = p.Bound(p.Outgoing, ref)
 	}
-	if m.mounted != nil {
+	switch {
+	case m.mounted != nil && m.fresh && m.mounted.Content != 0:
+		m.Ended, m.mounted, m.ResourceVersion = true, nil, w.Next()
+		m.Result.Holds = "theirs"
+	case m.mounted != nil:
 		m.Key, m.ResourceVersion = "key-"+string(m.UID), w.Next()
 	}
 }
@@ -153,6 +157,7 @@ func (w *world) Check(t volumestest.Failer) {
 			}
 		}
 	}
+	w.checkTheirs(t)
 	if v := volumes.HandingOf(w.Pair()); v.Sealed() && w.Runs == volumestest.Nowhere && !v.Taken() {
 		if to := w.Places[1-w.From()].Disks[v.Incoming.Volume.Name]; to.Content != w.Written {
 			t.Fatalf("I3: a seal counts, and the copy has %d, the ordinal %d", to.Content, w.Written)

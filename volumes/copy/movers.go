@@ -84,7 +84,7 @@ func (v view) need(role volumes.Role) volumes.Verdict {
 		if action.Verify = v.verify(); action.Verify == api.CopyVerifyChanged {
 			action.Copy = v.c.Incoming.Ref.Name
 		}
-		action.Relayed = v.relays()
+		action.Relayed, action.Fresh = v.relays(), role == volumes.RoleReceiver && !v.c.Attempt.Filling
 		if role != volumes.RoleReceiver && !action.Relayed {
 			action.Address = cmp.Or(v.c.Asked.Address, v.c.Entrance.Address)
 		}
@@ -181,6 +181,10 @@ func (v view) introduce() volumes.Verdict {
 	switch {
 	case r.Peer != "" && r.Peer != s.Key || s.Peer != "" && s.Peer != r.Key:
 		return v.removeAll() // one of them has taken the place of another
+	case !v.c.Attempt.Filling: // the receiver has a key, so that the volume is empty
+		next := v.c.Attempt
+		next.Filling = true
+		return volumes.Verdict{Attempt: &next}
 	case r.Peer == "":
 		return v.tell(volumes.RoleReceiver, s.Key)
 	case s.Peer == "":
@@ -205,6 +209,8 @@ func (v view) ended() (volumes.Verdict, bool) {
 		next := v.c.Attempt
 		next.Dropped = true // first: without its movers nothing would tell that it was lost
 		return volumes.Verdict{Attempt: &next}, true
+	case receives && r.Result.Holds != "":
+		return v.holds(r.Result.Holds), true
 	case receives && r.Result.Torn:
 		return v.tore(), true
 	case received && sent:

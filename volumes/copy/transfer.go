@@ -73,6 +73,8 @@ func (v view) fill() volumes.Verdict {
 		return volumes.Verdict{}
 	case v.c.Attempt.Number == 0, v.c.Attempt.Dropped:
 		return v.begin()
+	case v.c.Attempt.Holds != "":
+		return v.notNew()
 	case v.torn():
 		return v.afterTorn()
 	}

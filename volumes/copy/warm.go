@@ -41,6 +41,8 @@ func (Copy) Ahead(pair volumes.Pair) volumes.Verdict {
 		return volumes.First(v.removeAll, v.word)
 	case v.c.Attempt.Number == 0, v.c.Attempt.Dropped:
 		return v.begin()
+	case v.c.Attempt.Holds != "":
+		return v.slowly(v.notNew())
 	case v.torn():
 		return v.slowly(v.afterTorn())
 	case v.c.Attempt.Warm.Passes > 0 && v.lost():

@@ -22,7 +22,12 @@ type pod struct {
 	side    int
 	claim   string
 	mounted *volumestest.Disk
+	// fresh: it makes no key when there is something on its volume.
+	fresh bool
 }
+
+// theirs is what somebody else has on a disk.
+const theirs = 1 << 20
 
 // world has movers besides, which act when they like, and each other's volumes to read and write.
 type world struct {
@@ -44,6 +49,8 @@ type world struct {
 	stopped time.Time
 	// mute is true where no mover says anything while the ordinal is down.
 	mute bool
+	// used: the volumes that claims get were there before, with what somebody else has on them.
+	used bool
 	// twice is a claim name for which a volume was made a second time.
 	twice string
 	made  map[string]bool
@@ -140,6 +147,9 @@ func (w *world) binder() {
 			}
 			w.made[p.Ref.Namespace+name] = true
 			w.Provision(p, name, "d", 0)
+			if made := p.Disks[p.Incoming[name].Volume]; w.used {
+				made.Content, made.Chosen = theirs, true
+			}
 		}
 	}
 	w.World.Act()
@@ -164,7 +174,7 @@ func (w *world) writeMover(write volumestest.Late) {
 	m := w.movers[a.Copy.Pod]
 	if a.Verb == volumes.CreateMover {
 		if m == nil {
-			w.movers[a.Copy.Pod] = &pod{role: a.Copy.Role, side: write.Side, claim: a.Ref.Name, Mover: volumes.Mover{
+			w.movers[a.Copy.Pod] = &pod{role: a.Copy.Role, fresh: a.Copy.Fresh, side: write.Side, claim: a.Ref.Name, Mover: volumes.Mover{
 				Found: true, UID: types.UID("pod" + w.Next()), ResourceVersion: w.Next(), Attempt: a.Copy.Attempt, Pass: a.Copy.Pass, Warm: a.Copy.Warm, Relayed: a.Copy.Relayed, Node: a.Copy.Node, Made: w.Now, Fence: a.Fence,
 			}}
 		}

@@ -222,7 +222,7 @@ func (w writer) spec() manifest.Spec {
 	spec := manifest.Spec{
 		Namespace: w.action.Ref.Namespace, Name: w.action.Copy.Pod, Owner: w.Owner, Fence: w.action.Fence, Claim: w.action.Ref.Name,
 		Attempt: w.action.Copy.Attempt, Pass: w.action.Copy.Pass, Content: w.action.Copy.Content, Connect: w.action.Copy.Address, Relayed: w.action.Copy.Relayed,
-		Warm: w.action.Copy.Warm, Node: w.action.Copy.Node, Image: w.Copy.Image, Resources: w.Copy.Resources,
+		Fresh: w.action.Copy.Fresh, Warm: w.action.Copy.Warm, Node: w.action.Copy.Node, Image: w.Copy.Image, Resources: w.Copy.Resources,
 		Verify: cmp.Or(string(w.action.Copy.Verify), "None"), Copy: w.action.Copy.Copy,
 	}
 	if w.Copy.Bandwidth != nil {

@@ -136,8 +136,12 @@ func TestRestore(t *testing.T) {
 		"of another driver":            {volumes.DeleteMover, unsealed("other/pvc"), "blocked: NotRestored"},
 		"of no driver":                 {volumes.DeleteMover, unsealed(`{"hostPath":{"path":"/x/y"}}`), "blocked: NotRestored"},
 		"the very disk":                {volumes.DeleteMover, unsealed("d/pv"), "blocked: NotRestored"},
-		"of the driver":                {volumes.DeleteMover, unsealed("d/pvc"), "sealed"},
-		"placeholder goes":             {volumes.DeleteMover, func(*volumes.Pair) {}, "DeleteMover"},
+		"of the driver, there before": {volumes.DeleteMover, func(p *volumes.Pair) {
+			unsealed("d/pvc")(p)
+			p.Copy.Incoming.Volume.Chosen = true
+		}, "blocked: NotRestored"},
+		"of the driver":    {volumes.DeleteMover, unsealed("d/pvc"), "sealed"},
+		"placeholder goes": {volumes.DeleteMover, func(*volumes.Pair) {}, "DeleteMover"},
 		"still attached": {volumes.DeleteMover, func(p *volumes.Pair) {
 			p.Copy.Placeholder.Found = false
 			p.Copy.Incoming.Volume.Attachments = []volumes.Attachment{{Node: "n"}}

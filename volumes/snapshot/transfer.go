@@ -221,6 +221,9 @@ func (v view) filled() volumes.Verdict {
 // seal records which volume was made of the snapshot.
 func (v view) seal() volumes.Verdict {
 	in, taken := v.Incoming.Volume, v.Attempt.Snapshot
+	if in.Chosen {
+		return blockedBy(v.unrestored("volume %s of claim %s was there before: the binder has chosen it, and it is not made of the snapshot", in.Name, named(v.Incoming.Ref)))
+	}
 	driver, _ := volumes.DriverOf(in.Handle)
 	if driver != taken.Driver || in.Handle == v.Giver.Volume.Handle {
 		return blockedBy(v.unrestored("volume %s of claim %s is of %q, and the snapshot is of CSI driver %s: who made it does not know of the snapshot, and has made an empty volume", in.Name, named(v.Incoming.Ref), driver, taken.Driver))

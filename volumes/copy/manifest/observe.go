@@ -74,6 +74,12 @@ func Observe(pod *corev1.Pod) Mover {
 			m.Broken, m.Trouble = true, fmt.Sprintf("its container %s says no fingerprint, but %q: does its image hold the mover of this version?", KeyContainer, cut(ended.Message))
 		}
 	}
+	if ended := key.State.Terminated; ended != nil && ended.ExitCode != 0 {
+		if said, _ := result(ended); said != nil {
+			m.Ended, m.Result = true, said
+			return m
+		}
+	}
 	if ended := mover.State.Terminated; ended != nil {
 		m.Ended = true
 		m.Result, m.Trouble = result(ended)

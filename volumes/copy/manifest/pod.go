@@ -133,6 +133,10 @@ func (s Spec) pod(role Role, args []string) *corev1.Pod {
 	}
 	key := s.container(KeyContainer, []string{"key", "--identity=" + keyFile})
 	key.VolumeMounts = []corev1.VolumeMount{{Name: "keys", MountPath: "/keys"}}
+	if s.Fresh && !s.block() { // of a device nobody can tell
+		key.Args = append(key.Args, "--empty="+Root)
+		key.VolumeMounts = append(key.VolumeMounts, corev1.VolumeMount{Name: "volume", MountPath: Root, ReadOnly: true})
+	}
 	mover := s.container(MoverContainer, append(args, "--identity="+keyFile, "--peer-file="+peerFile))
 	mover.VolumeMounts = []corev1.VolumeMount{{Name: "keys", MountPath: "/keys", ReadOnly: true}, {Name: "peer", MountPath: "/peer", ReadOnly: true}}
 	if s.block() {

@@ -89,6 +89,8 @@ type Spec struct {
 	Attempt, Pass int32
 	// Warm: the application runs, and what changes is left to the next pass. Otherwise it is an error.
 	Warm bool
+	// Fresh: nothing was let write to the claim yet, so that it must be empty. It is for a receiver.
+	Fresh bool
 	// Claim is what is mounted: the incoming one of a receiver, the ordinal's or the outgoing one of a sender.
 	Claim string
 	// Mode is that of the claim. A block device is not mounted.

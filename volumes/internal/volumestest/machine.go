@@ -39,7 +39,7 @@ func (w *World) Drop(t Failer) *Late {
 	case verdict.Action != nil:
 		return new(w.Write(*verdict.Action))
 	default:
-		if in := pair.Copy.Incoming; in.Claim.Found {
+		if in := pair.Copy.Incoming; in.Claim.Found && !in.Volume.Chosen {
 			t.Fatalf("claim %s is left, and nobody goes on with it: %+v", in.Ref.Name, in)
 		}
 		w.End()

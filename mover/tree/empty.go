@@ -1,0 +1,31 @@
+package tree
+
+import (
+	"errors"
+	"io"
+	"os"
+	"slices"
+)
+
+// First is the name of something in a folder, apart from those that are Reserved; empty: there is nothing.
+func First(folder string) (string, error) {
+	f, err := os.Open(folder)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = f.Close() }()
+	for {
+		names, err := f.Readdirnames(len(Reserved) + 1)
+		for _, name := range names {
+			if !slices.Contains(Reserved, name) {
+				return name, nil
+			}
+		}
+		if errors.Is(err, io.EOF) {
+			return "", nil
+		}
+		if err != nil {
+			return "", err
+		}
+	}
+}

@@ -1,0 +1,111 @@
+package copy
+
+import (
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/sliceshift/sliceshift/volumes"
+	"github.com/sliceshift/sliceshift/volumes/internal/volumestest"
+)
+
+// checkTheirs: what somebody else has on a disk that a claim got stays there, and the disk with it.
+func (w *world) checkTheirs(t volumestest.Failer) {
+	if !w.used {
+		return
+	}
+	there := 0
+	for _, p := range w.Places {
+		for name, d := range p.Disks {
+			if d.Chosen && d.Content != theirs {
+				t.Fatalf("volume %s, which is not new, was written to: %d", name, d.Content)
+			}
+			if d.Chosen {
+				there++
+			}
+		}
+	}
+	if there < len(w.made) {
+		t.Fatalf("of %d volumes that were there before %d are left", len(w.made), there)
+	}
+}
+
+// TestCopyIntoWhatIsUsed: whatever happens, a volume that was there before is neither written to nor removed, and the ordinal runs where
+// it was, or can go back to that.
+func TestCopyIntoWhatIsUsed(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		w := newWorld()
+		w.used = true
+		t.Repeat(w.actions())
+		if w.Runs == 1 {
+			t.Fatal("it runs on what somebody else has")
+		}
+	})
+}
+
+// TestNotNew: a person is told what is there, and how to let go of it so that it stays; then another attempt begins.
+func TestNotNew(t *testing.T) {
+	w := newWorld()
+	w.used = true
+	var stuck *volumes.Problem
+	for range 100 {
+		if stuck = (Copy{}).Ahead(w.Pair()).Blocked; stuck != nil {
+			break
+		}
+		w.Step(t)
+	}
+	if stuck == nil || stuck.Reason != volumes.ReasonCopyNotEmpty || w.Runs != w.Giver || w.Record.Filling {
+		t.Fatalf("%+v: %+v", stuck, w.Record)
+	}
+	in := w.Pair().Copy.Incoming
+	for _, part := range []string{`"theirs"`, in.Volume.Name, in.Ref.Name, "Nothing was written"} {
+		if !strings.Contains(stuck.Message, part) {
+			t.Errorf("%q does not tell %s", stuck.Message, part)
+		}
+	}
+	for _, part := range []string{"Retain", "delete pvc", in.Ref.Name} {
+		if !strings.Contains(stuck.Remedy, part) {
+			t.Errorf("%q does not tell %s", stuck.Remedy, part)
+		}
+	}
+	if w.Pair().Copy.Receiver.Found {
+		t.Error("its mover is still there")
+	}
+	place := w.Places[1-w.Giver]
+	place.Disks[in.Volume.Name].Policy = "Retain"
+	delete(place.Incoming, in.Ref.Name)
+	before := w.Record.Number
+	w.used = false
+	for range 20 {
+		w.Step(t)
+	}
+	if w.Record.Number == before || place.Disks[in.Volume.Name].Content != theirs {
+		t.Errorf("no other attempt has begun: %+v", w.Record)
+	}
+}
+
+// TestFresh: a receiver looks for what is there until one was let write, and never after that: what it finds then is its own.
+func TestFresh(t *testing.T) {
+	w := newWorld()
+	for range 300 {
+		if action := w.Pair().Copy; action.Attempt.Filling != w.Record.Filling {
+			t.Fatal("the record is not what is seen")
+		}
+		verdict := (Copy{}).Ahead(w.Pair())
+		if w.Runs != w.Giver {
+			verdict = (Copy{}).Transfer(w.Pair())
+		}
+		switch action := verdict.Action; {
+		case action == nil:
+		case action.Verb == volumes.CreateMover && action.Copy.Fresh != (action.Copy.Role == volumes.RoleReceiver && !w.Record.Filling):
+			t.Errorf("%s is made, fresh %t, and filling is %t", action.Copy.Role, action.Copy.Fresh, w.Record.Filling)
+		case action.Verb == volumes.TellMover && !w.Record.Filling:
+			t.Error("a mover is told of the other one before it is recorded that the volume is filled")
+		}
+		w.Step(t)
+	}
+	if w.Runs != 1-w.Giver || !w.Record.Filling {
+		t.Errorf("it has not arrived: %+v", w.Record)
+	}
+}
