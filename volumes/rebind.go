@@ -193,7 +193,7 @@ func (Rebind) Transfer(pair Pair) Verdict {
 	case !giver.Volume.Found:
 		return pair.lost(giver)
 	case taker.Claim.Found && taker.Claim.Volume != giver.Volume.Name:
-		return blocked(foreignClaim(taker))
+		return blocked(anotherClaim(pair))
 	case pair.barred() != nil:
 		return blocked(pair.barred())
 	}
@@ -245,7 +245,7 @@ func rebindShared(pair Pair) Verdict {
 	case !pair.secured(giver):
 		return pair.act(Secure, giver.Volume, giver.Ref)
 	case taker.Claim.Found && taker.Claim.Volume != giver.Volume.Name:
-		return blocked(foreignClaim(taker))
+		return blocked(anotherClaim(pair))
 	}
 	return pair.act(Point, giver.Volume, target(taker))
 }
