@@ -2,6 +2,7 @@ package migration
 
 import (
 	"cmp"
+	"fmt"
 	"time"
 	"unicode/utf8"
 
@@ -110,7 +111,12 @@ func (r *Reconciler) announceArrivals(m *api.Migration, outcome Outcome, arrived
 			r.event(m, corev1.EventTypeNormal, "OrdinalMoved", "HandOff", note)
 		}
 	}
-	if finished := outcome.Finished; finished != nil {
+	switch finished := outcome.Finished; {
+	case finished == nil:
+	case stayed(m, *finished):
+		tell(arrived.take())
+		r.event(m, corev1.EventTypeNormal, "OrdinalStayed", "HandOff", fmt.Sprintf("ordinal %d is available where it was: it had not been stopped", finished.Ordinal))
+	default:
 		direction := api.Forward
 		if outcome.Snapshot.Record.Fence != nil {
 			direction = outcome.Snapshot.Record.Fence.Direction
@@ -118,6 +124,16 @@ func (r *Reconciler) announceArrivals(m *api.Migration, outcome Outcome, arrived
 		tell(arrived.add(finished.Ordinal, outcome.Snapshot.Now.Sub(finished.StartTime.Time), direction))
 	}
 	tell(arrived.due(time.Now(), outcome.Done || outcome.Stalls))
+}
+
+// stayed says whether the ordinal of a handoff that has just come to its end had not been stopped at all.
+func stayed(m *api.Migration, finished api.Handoff) bool {
+	h := m.Status.History
+	if h == nil || len(h.Handoffs) == 0 {
+		return false
+	}
+	last := h.Handoffs[len(h.Handoffs)-1]
+	return last.Ordinal == finished.Ordinal && last.Stayed && last.Outcome == ""
 }
 
 func (r *Reconciler) event(m *api.Migration, kind, reason, action, note string) {

@@ -7,7 +7,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -376,6 +378,37 @@ type look struct {
 	hold  *plan.Hold
 	found foundIn
 	ends  bool
+}
+
+// TestStayedIsAnEvent: of an ordinal that was not stopped before its migration was turned round nobody is told that it was away,
+// and what has arrived before it is told of first.
+func TestStayedIsAnEvent(t *testing.T) {
+	for name, tc := range map[string]struct {
+		past api.PastHandoff
+		want string
+	}{
+		"it was not stopped": {api.PastHandoff{Ordinal: 1, Direction: api.Back, Stayed: true}, "Normal OrdinalStayed ordinal 1 is available where it was: it had not been stopped"},
+		"it was":             {api.PastHandoff{Ordinal: 1, Direction: api.Back}, "Normal OrdinalMoved ordinal 1 is available at the source, after 3s"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d, m := newDesk(t), west("a", 1, hasBegun)
+			m.Status.History = &api.History{Handoffs: []api.PastHandoff{tc.past}}
+			arrived := &arrivals{direction: api.Forward, ordinals: []int32{2}, slowest: time.Second}
+			outcome := Outcome{Done: true, Finished: &api.Handoff{Ordinal: 1, StartTime: metav1.NewMicroTime(began)}}
+			outcome.Snapshot.Now, outcome.Snapshot.Record.Fence = began.Add(3*time.Second), &api.Fence{Direction: api.Back}
+			recorder := events.NewFakeRecorder(2)
+			d.Events = recorder
+			d.announceArrivals(m, outcome, arrived)
+			close(recorder.Events)
+			var got []string
+			for note := range recorder.Events {
+				got = append(got, note)
+			}
+			if diff := cmp.Diff([]string{"Normal OrdinalMoved ordinal 2 is available at the destination, after 1s", tc.want}, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
 }
 
 // TestAheadHeldIsAnEvent: people who watch events are told of it, too.

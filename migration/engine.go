@@ -58,8 +58,11 @@ type Engine struct {
 	watching    bool
 	// queued is why a migration that has not begun may not begin yet; nil: it may.
 	queued *plan.Hold
-	// movedOn names who may have moved ordinals on from the destination of a migration that is to be recovered.
-	movedOn string
+	// movedOn names who may have moved ordinals on from the destination of a migration that is to be recovered. It is known by onward,
+	// which has been asked, or whoever drives several migrations sets it.
+	movedOn     string
+	onward      Onward
+	onwardAsked bool
 	// asked are the sides that were asked in this pass which cluster they are in; exports is true
 	// once they were asked which ServiceExports they serve.
 	asked   scope.Sides
@@ -114,6 +117,8 @@ type Options struct {
 	Addresses health.Addresses
 	// Traffic is what handoffs of all migrations share; nil: nothing is bounded.
 	Traffic Traffic
+	// Onward finds out who has moved ordinals on from the destination of a migration that is to be recovered; nil: it is not asked here.
+	Onward Onward
 	// Clock is the time; nil: the real one.
 	Clock clock.PassiveClock
 }
@@ -137,7 +142,7 @@ func NewEngine(m *api.Migration, options Options) *Engine {
 	}
 	sides := &endpoint.Pair{Source: source, Destination: destination}
 	e := &Engine{
-		clock: options.Clock, traffic: options.Traffic, records: options.Records, notify: options.Notify, state: pass.State{Holder: options.Holder}, sides: sides, policy: options.Policy,
+		clock: options.Clock, traffic: options.Traffic, records: options.Records, notify: options.Notify, state: pass.State{Holder: options.Holder}, sides: sides, policy: options.Policy, onward: options.Onward,
 		connections: map[plan.SideName]*clusters.Connection{plan.SourceSide: options.Source, plan.DestinationSide: options.Destination},
 	}
 	e.askers = func(gate api.HealthGate) (health.Asker, error) {
@@ -199,6 +204,9 @@ func (e *Engine) Pass(ctx context.Context, m *api.Migration) (Outcome, error) {
 		return Outcome{RequeueAfter: step.RequeueAfter}, nil
 	}
 	findings, err := e.engage(ctx, m)
+	if err == nil {
+		err = e.learnOnward(ctx, m)
+	}
 	switch {
 	case err != nil:
 		step = pass.Stall(*unreachable(err).Hold)

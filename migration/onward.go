@@ -40,6 +40,29 @@ func endedBefore(m *api.Migration, began metav1.Time) bool {
 	return completed != nil && completed.Status == metav1.ConditionTrue && completed.LastTransitionTime.Time.Before(began.Time)
 }
 
+// Onward names who may have moved on what a migration has brought to its destination; empty: nobody is known.
+type Onward func(context.Context, *api.Migration) (string, error)
+
+// learnOnward finds out who has moved ordinals on from the destination of a migration that is to be recovered. Nobody begins to while
+// it fences its destination, so it asks once, and again where that had been completed, or where somebody was found.
+func (e *Engine) learnOnward(ctx context.Context, m *api.Migration) error {
+	switch {
+	case e.onward == nil:
+		return nil
+	case m.Spec.Mode != api.ModeRecover || m.Status.Baseline == nil:
+		e.movedOn, e.onwardAsked = "", false
+		return nil
+	case e.onwardAsked && e.movedOn == "" && records.Completed(m) == "":
+		return nil
+	}
+	name, err := e.onward(ctx, m)
+	if err != nil {
+		return fmt.Errorf("whether ordinals were moved on from the destination is not known: %w", err)
+	}
+	e.movedOn, e.onwardAsked = name, true
+	return nil
+}
+
 // movedOn names a Migration that may have moved on what one has brought to its destination which is to be recovered;
 // empty: none is known. What this manager does not see, another cluster's Migrations and the records of runs, is not
 // found.

@@ -91,6 +91,38 @@ func TestMovesOn(t *testing.T) {
 	}
 }
 
+// TestRunFindsWhoMovedOn: whoever drives one migration asks when that is to be recovered, and again as long as somebody was found or
+// it fences nothing. An error is not taken for nobody.
+func TestRunFindsWhoMovedOn(t *testing.T) {
+	asked, name, fails := 0, "", error(nil)
+	e := &Engine{onward: func(context.Context, *api.Migration) (string, error) {
+		asked++
+		return name, fails
+	}}
+	m := between("east", "west", 0)
+	learn := func(mode api.Mode, want string, times int, wantErr bool) {
+		t.Helper()
+		asked, m.Spec.Mode = 0, mode
+		if err := e.learnOnward(t.Context(), m); (err != nil) != wantErr || e.movedOn != want || asked != times {
+			t.Errorf("%s: %q, asked %d times: %v", mode, e.movedOn, asked, err)
+		}
+	}
+	learn(api.ModeRun, "", 0, false)
+	fails = errors.New("no answer")
+	learn(api.ModeRecover, "", 1, true)
+	name, fails = "Migration shop/on", nil
+	learn(api.ModeRecover, "Migration shop/on", 1, false)
+	learn(api.ModeRollback, "", 0, false)
+	learn(api.ModeRecover, "Migration shop/on", 1, false)
+	name = ""
+	learn(api.ModeRecover, "", 1, false)
+	learn(api.ModeRecover, "", 0, false)
+	over(api.ReasonMoved, time.Hour)(m)
+	learn(api.ModeRecover, "", 1, false)
+	m.Status.Baseline = nil
+	learn(api.ModeRecover, "", 0, false)
+}
+
 // TestManagerFindsWhoMovedOn: a manager looks in all namespaces, for one that is to be recovered.
 func TestManagerFindsWhoMovedOn(t *testing.T) {
 	on := between("west", "north", time.Hour, func(m *api.Migration) { m.Namespace, m.Spec.Source.Namespace = "moves", "shop" })

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 
 	"github.com/sliceshift/sliceshift/internal/records"
+	"github.com/sliceshift/sliceshift/migration/endpoint"
 	"github.com/sliceshift/sliceshift/migration/pass"
 	"github.com/sliceshift/sliceshift/migration/plan"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
@@ -32,15 +33,27 @@ func notStored(err error) *records.NotStoredError {
 	return found
 }
 
+// unwritten says whether nothing of a status was stored, by the error of its write.
+func unwritten(err error) bool {
+	lost := notStored(err)
+	return err != nil && (lost == nil || lost.Refused != nil)
+}
+
 // holdUnstored is why a migration stops of whose status not all was stored.
 func holdUnstored(lost *records.NotStoredError) *plan.Hold {
+	if lost.Refused != nil {
+		return plan.Stalled(api.ReasonStatusNotStored,
+			fmt.Sprintf("the API server has refused the status of the Migration, which the move must not forget: its resource definition is of another version than this process, or a webhook has changed what was written; nothing is done on either side without it; its answer: %s",
+				endpoint.OneLine(lost.Refused)),
+			"install the definitions of this version: "+plan.Migrate(localName, "", "install --crds-only")).Hold
+	}
 	return plan.Stalled(api.ReasonStatusNotStored,
 		fmt.Sprintf("the API server has not stored %s of the Migration, which the move must not forget: its resource definition is older than this process, or a webhook has changed what was written; nothing is done on either side without it",
 			strings.Join(lost.Fields, ", ")),
 		"install the definitions of this version: "+plan.Migrate(localName, "", "install --crds-only")).Hold
 }
 
-// stallUnstored has the status be what it was before a write of which not all was stored, and say why nothing goes on.
+// stallUnstored has the status be what it was before a write of which not all was stored, or nothing, and say why nothing goes on.
 func (e *Engine) stallUnstored(ctx context.Context, before, m *api.Migration, lost *records.NotStoredError, outcome *Outcome) (pass.Step, error) {
 	step := pass.Stall(*holdUnstored(lost))
 	step.Snapshot = outcome.Snapshot
@@ -51,7 +64,7 @@ func (e *Engine) stallUnstored(ctx context.Context, before, m *api.Migration, lo
 		return step, nil
 	}
 	err := e.records.Save(ctx, m)
-	if step = e.save(step, m, err); err != nil && notStored(err) == nil {
+	if step = e.save(step, m, err); unwritten(err) {
 		return step, fmt.Errorf("putting back the status of Migration %s/%s: %w", m.Namespace, m.Name, err)
 	}
 	outcome.saved(before, m)
@@ -65,7 +78,7 @@ func (e *Engine) holdUnstoredEarly(ctx context.Context, before, m *api.Migration
 		return nil
 	}
 	err := e.records.Save(ctx, m)
-	if e.save(pass.Step{Do: pass.Report}, m, err); err != nil && notStored(err) == nil {
+	if e.save(pass.Step{Do: pass.Report}, m, err); unwritten(err) {
 		return fmt.Errorf("putting back the status of Migration %s/%s: %w", m.Namespace, m.Name, err)
 	}
 	return nil

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/clock"
 
 	"github.com/sliceshift/sliceshift/internal/records"
@@ -21,7 +22,9 @@ import (
 // pruning is an API server whose definition lacks status.handoff.volumes, as long as it is old; it refuses as many writes
 // with a conflict as it is told to, after the first.
 type pruning struct {
-	old                     bool
+	old bool
+	// refuses has it refuse the field instead of dropping it, and all a status with it.
+	refuses                 bool
 	stored                  api.Migration
 	saves, tries, conflicts int
 }
@@ -30,6 +33,11 @@ func (p *pruning) pruned(m *api.Migration) (api.Migration, error) {
 	after := *m.DeepCopy()
 	if !p.old || after.Status.Handoff == nil || after.Status.Handoff.Volumes == nil {
 		return after, nil
+	}
+	if p.refuses {
+		return p.stored, &records.NotStoredError{Fields: []string{"status"}, Refused: apierrors.NewInvalid(api.GroupVersion.WithKind("Migration").GroupKind(), "web", field.ErrorList{
+			field.Invalid(field.NewPath("status", "handoff", "volumes"), "pv", "should be a string"),
+		})}
 	}
 	after.Status.Handoff.Volumes = nil
 	return after, &records.NotStoredError{Fields: []string{"status.handoff.volumes"}}
@@ -42,6 +50,9 @@ func (p *pruning) Save(_ context.Context, m *api.Migration) error {
 	}
 	p.saves++
 	after, err := p.pruned(m)
+	if unwritten(err) {
+		return err
+	}
 	m.ResourceVersion += "1"
 	after.ResourceVersion = m.ResourceVersion
 	p.stored = after
@@ -99,6 +110,36 @@ func TestStatusNotStored(t *testing.T) {
 	outcome, err := e.conclude(t.Context(), m, begins())
 	if err != nil || outcome.Decision.Hold != nil || !outcome.GoesOn || len(server.stored.Status.Handoff.Volumes) != 1 {
 		t.Errorf("it does not go on: %v, %+v", err, outcome)
+	}
+}
+
+// TestStatusRefused: a status that the API server finds invalid is told of in the status as it was, and not in a log alone; where that
+// is refused as well, the error is the one of the write.
+func TestStatusRefused(t *testing.T) {
+	server := &pruning{old: true, refuses: true}
+	e, m := accepted(server)
+	for i := range 2 {
+		outcome, err := e.conclude(t.Context(), m, begins())
+		hold := outcome.Decision.Hold
+		if err != nil || hold == nil || hold.Reason != api.ReasonStatusNotStored || outcome.Stalls != (i == 0) || outcome.RequeueAfter != pass.RequeueRefused {
+			t.Fatalf("%d: %v, %+v", i, err, outcome)
+		}
+		if !strings.Contains(hold.Message, "status.handoff.volumes") || !strings.Contains(hold.Message, "should be a string") || !strings.Contains(hold.Remedy, "install --crds-only") {
+			t.Errorf("it says %q, %q", hold.Message, hold.Remedy)
+		}
+		for what, status := range map[string]api.MigrationStatus{"stored": server.stored.Status, "in memory": m.Status} {
+			if status.Handoff != nil || !meta.IsStatusConditionTrue(status.Conditions, api.ConditionStalled) {
+				t.Errorf("%d: %s: %+v", i, what, status)
+			}
+		}
+	}
+	server.old = false
+	if outcome, err := e.conclude(t.Context(), m, begins()); err != nil || !outcome.GoesOn || len(server.stored.Status.Handoff.Volumes) != 1 {
+		t.Errorf("it does not go on: %v, %+v", err, outcome)
+	}
+	server.old = true // and now the field is in what was stored already
+	if _, err := e.conclude(t.Context(), m, begins()); !apierrors.IsInvalid(err) {
+		t.Errorf("got %v", err)
 	}
 }
 

@@ -9,7 +9,7 @@ func bind(pair Pair) Verdict {
 		return pair.lost(taker)
 	}
 	if taker.Claim.Found && taker.Claim.Volume != taker.Volume.Name {
-		return blocked(foreignClaim(taker))
+		return blocked(anotherClaim(pair))
 	}
 	if taker.Claim.Terminating || taker.Volume.Terminating {
 		return Verdict{Waits: "claim " + taker.Ref.Name + " or its volume is being deleted"}

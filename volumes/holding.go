@@ -120,6 +120,9 @@ type Holding struct {
 	Ref    Ref
 	Claim  Claim
 	Volume Volume
+	// Left is the volume that the claim names where that is another one than Volume, and parked: an ordinal has left it there in an
+	// earlier move. Nil: there is none.
+	Left *Volume
 	// Kubectl begins a command for its cluster, where it is known: of the same name there may be a claim and a volume in
 	// use on the other side.
 	Kubectl string

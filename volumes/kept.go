@@ -45,6 +45,9 @@ func KeptOf(volume *corev1.PersistentVolume) (Kept, bool) {
 // leftBehind is for a claim at the taker that lost its volume when its ordinal left there by an earlier migration. The volume
 // outlives the claim, so that this may go; what is on it, and as of when, is said. Nil: the claim is none such.
 func leftBehind(pair Pair) *Problem {
+	if pair.Taker.Left != nil {
+		pair.Taker.Volume = *pair.Taker.Left
+	}
 	h := pair.Taker
 	if !h.Claim.Found || !h.Parked() || h.Claim.Volume != h.Volume.Name {
 		return nil

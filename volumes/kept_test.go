@@ -77,8 +77,22 @@ func TestLeftBehind(t *testing.T) {
 			pair.Taker.Volume.Name, pair.Taker.Claim.Volume = "pv-left", "pv-left"
 			pair.Taker.Volume.Note.By, pair.Taker.Volume.Phase, pair.Taker.Kubectl = "former", corev1.VolumeAvailable, "kubectl --context west"
 			tc.change(&pair)
-			for method, free := range map[string]func(Pair) *Problem{"Second": Second{}.Free, "Empty": Empty{}.Free} {
-				got := free(pair)
+			beside := pair // by Rebind the taker's volume is the one that comes, and that of its claim is seen besides
+			beside.Taker.Left, beside.Taker.Volume = new(pair.Taker.Volume), Volume{}
+			frees := map[string]func() *Problem{
+				"Second": func() *Problem { return Second{}.Free(pair) },
+				"Empty":  func() *Problem { return Empty{}.Free(pair) },
+			}
+			if pair.Giver.Volume.Found {
+				frees["Rebind"] = func() *Problem { return Rebind{}.Free(beside) }
+				frees["Rebind, in mid-move"] = func() *Problem {
+					beside.Giver, beside.Fence = secure(beside.Giver), fence
+					beside.Giver.Volume.ClaimRef = Parked(beside.Giver.Ref)
+					return Rebind{}.Transfer(beside).Blocked
+				}
+			}
+			for method, free := range frees {
+				got := free()
 				if got == nil || got.Reason != ReasonForeignClaim {
 					t.Fatalf("%s: %+v", method, got)
 				}

@@ -1,6 +1,7 @@
 package volumes
 
 import (
+	"cmp"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
@@ -82,7 +83,7 @@ func (Rebind) Free(pair Pair) *Problem {
 		return nil // there is nothing to compare it with
 	}
 	if taker.Claim.Found && taker.Claim.Volume != pair.Giver.Volume.Name {
-		return foreignClaim(taker)
+		return anotherClaim(pair)
 	}
 	if pair.Shared {
 		return nil
@@ -248,6 +249,10 @@ func unboundAtEnd(h Holding) *Problem {
 		"its reclaim policy stays Retain until it is; " + h.DescribeVolume(),
 	}
 }
+
+// anotherClaim is for a claim at the taker that names another volume than the one that comes: one that an earlier move has left, or
+// somebody else's.
+func anotherClaim(pair Pair) *Problem { return cmp.Or(leftBehind(pair), foreignClaim(pair.Taker)) }
 
 func foreignClaim(h Holding) *Problem {
 	return &Problem{

@@ -195,7 +195,7 @@ func (Rebind) Transfer(pair Pair) Verdict {
 	case !giver.Volume.Found:
 		return pair.lost(giver)
 	case taker.Claim.Found && taker.Claim.Volume != giver.Volume.Name:
-		return blocked(foreignClaim(taker))
+		return blocked(anotherClaim(pair))
 	case pair.barred() != nil:
 		return blocked(pair.barred())
 	}
@@ -249,7 +249,7 @@ func rebindShared(pair Pair) Verdict {
 	case !pair.secured(giver):
 		return pair.act(Secure, giver.Volume, giver.Ref)
 	case taker.Claim.Found && taker.Claim.Volume != giver.Volume.Name:
-		return blocked(foreignClaim(taker))
+		return blocked(anotherClaim(pair))
 	}
 	return pair.act(Point, giver.Volume, target(taker))
 }

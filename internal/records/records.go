@@ -276,6 +276,14 @@ func Completed(m *api.Migration) string {
 	return ""
 }
 
+// AwaitsPause says whether the mode Run does not have a migration go on to its destination, because it was turned back by itself:
+// a pause comes first, which is the word of a person. In the record of a run that turns back the mode Run is that word
+// already: no tool writes one.
+func AwaitsPause(m *api.Migration, record bool) bool {
+	running := m.Spec.Mode == api.ModeRun || m.Spec.Mode == ""
+	return m.Status.AutomaticRollback != nil && (running || !record)
+}
+
 // AtRest says whether a migration is paused and has no ordinal on its way: every ordinal runs, on one side or the
 // other, and nobody is needed for that. What was seen of an older spec does not count.
 func AtRest(m *api.Migration) bool {

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -23,16 +24,25 @@ var recorded = []string{"baseline", "fence", "handoff", "ahead", "turnedBack", "
 const mostNamed = 4
 
 // NotStoredError is that of a status which was written, or would be, and of which the API server has not stored
-// what a decision rests on: its resource definition is older than the writer.
+// what a decision rests on: its resource definition is older than the writer. Or it was refused as invalid, and nothing of it
+// was stored.
 type NotStoredError struct {
 	// Fields are what is missing or different, the first ones.
 	Fields []string
+	// Refused is the answer of an API server that has stored nothing; nil: it has stored the rest.
+	Refused error
 }
 
 // Error implements error.
 func (e *NotStoredError) Error() string {
+	if e.Refused != nil {
+		return e.Refused.Error()
+	}
 	return "not stored: " + strings.Join(e.Fields, ", ")
 }
+
+// Unwrap gives errors.Is and errors.As the answer.
+func (e *NotStoredError) Unwrap() error { return e.Refused }
 
 // Save implements Store. What this version does not know stays as it is stored.
 func (r Resource) Save(ctx context.Context, m *api.Migration) error {
@@ -71,6 +81,9 @@ func (r Resource) write(ctx context.Context, m *api.Migration, options ...client
 	var answer api.Migration
 	answer.Namespace, answer.Name = r.Namespace, r.Name
 	if err := r.Client.Status().Patch(ctx, &answer, client.RawPatch(types.MergePatchType, patch), options...); err != nil {
+		if apierrors.IsInvalid(err) {
+			err = &NotStoredError{Fields: []string{"status"}, Refused: err}
+		}
 		return api.Migration{}, err
 	}
 	stored, err := document(answer.Status)

@@ -29,6 +29,8 @@ type definition struct {
 	stored map[string]any
 	lacks  []string
 	writes int
+	// refuses is its answer to every write; nil: it takes them.
+	refuses error
 }
 
 func (d *definition) resource() records.Resource {
@@ -44,6 +46,9 @@ func (d *definition) patch(_ context.Context, _ client.Client, _ string, o clien
 	data, err := patch.Data(o)
 	if err != nil {
 		return err
+	}
+	if d.refuses != nil {
+		return d.refuses
 	}
 	sent := d.read(data)
 	metadata := sent["metadata"].(map[string]any)
@@ -226,5 +231,29 @@ func TestSaveMeetsAChange(t *testing.T) {
 	m.ResourceVersion = "0"
 	if err := d.resource().Save(t.Context(), m); !apierrors.IsConflict(err) || m.ResourceVersion != "0" || d.writes > 0 {
 		t.Errorf("got %v, version %s", err, m.ResourceVersion)
+	}
+}
+
+// TestStatusRefused: a status that is invalid was not stored, and its error still says what the API server has answered. Any other
+// error is none of that.
+func TestStatusRefused(t *testing.T) {
+	kind := api.GroupVersion.WithKind("Migration").GroupKind()
+	for name, tc := range map[string]struct {
+		refuses error
+		stored  bool
+	}{
+		"invalid":  {apierrors.NewInvalid(kind, "web", nil), true},
+		"a policy": {apierrors.NewForbidden(api.GroupVersion.WithResource("migrations").GroupResource(), "web", errors.New("no")), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := &api.Migration{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", UID: "m", ResourceVersion: "1"}}
+			r := (&definition{t: t, refuses: tc.refuses}).resource()
+			for _, err := range []error{r.Save(t.Context(), m), r.Stores(t.Context(), m)} {
+				lost, is := errors.AsType[*records.NotStoredError](err)
+				if is != tc.stored || is && lost.Refused == nil || apierrors.ReasonForError(err) != apierrors.ReasonForError(tc.refuses) || m.ResourceVersion != "1" {
+					t.Errorf("got %v, resourceVersion %s", err, m.ResourceVersion)
+				}
+			}
+		})
 	}
 }

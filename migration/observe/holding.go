@@ -120,6 +120,11 @@ func holdingOf(m *api.Migration, f *observed, ordinal int32, template, volume st
 		h.Volume = volumes.ViewVolume(pv, m.UID)
 		h.Volume.Attachments = f.attached[volume]
 	}
+	if pv := f.volumes[h.Claim.Volume]; pv != nil && h.Claim.Volume != volume {
+		if kept, parked := volumes.KeptOf(pv); parked && kept.Claim.Names(h.Ref) {
+			h.Left = new(volumes.ViewVolume(pv, m.UID))
+		}
+	}
 	return h
 }
 

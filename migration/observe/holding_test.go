@@ -120,6 +120,35 @@ func TestVolumeOfAnOrdinal(t *testing.T) {
 	}
 }
 
+// TestVolumeThatWasLeft: a claim that an earlier move has left names another volume than the one that comes, and that is parked.
+func TestVolumeThatWasLeft(t *testing.T) {
+	const claim = "data-web-2"
+	for name, tc := range map[string]struct {
+		method api.VolumeMethod
+		named  string // the claim that the volume of the destination's claim names
+		want   string
+	}{
+		"parked":                       {api.MethodRebind, claim + "_parked", "old"},
+		"parked, of another claim":     {api.MethodRebind, "logs-web-2_parked", ""},
+		"in use":                       {api.MethodRebind, claim, ""},
+		"each side has one of its own": {api.MethodCopy, claim + "_parked", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := &api.Migration{}
+			m.Spec.Volumes = []api.VolumeSpec{{ClaimTemplate: "data", Method: tc.method}}
+			source := shown(&observed{endpoint: endpointtest.Source(nil)}, map[string]string{claim: "new"}, map[string]string{"new": claim})
+			destination := shown(&observed{endpoint: endpointtest.Destination(nil)}, map[string]string{claim: "old"}, map[string]string{"old": tc.named})
+			v, got := ordinalVolume(m, source, destination, 2, "data"), ""
+			if left := v.Destination.Left; left != nil {
+				got = left.Name
+			}
+			if got != tc.want || v.Source.Left != nil {
+				t.Errorf("left: %q, want %q, and at the source %+v", got, tc.want, v.Source.Left)
+			}
+		})
+	}
+}
+
 // TestVolumesOfOrdinals: of each ordinal and template, what each side has: its claim with who mounts it besides the
 // ordinal's own pod, its volume with where that is attached, and why it may not be made on the other side.
 func TestVolumesOfOrdinals(t *testing.T) {

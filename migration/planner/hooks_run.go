@@ -20,10 +20,7 @@ func (p hookPlanner) run(t plan.HookTurn) *plan.Decision {
 	case answered && answer.Do == api.HookSkip:
 		return p.became(t, api.HookSkipped, t.Run.Message)
 	case answered && t.Run.Broke():
-		again := t
-		again.Run.Attempt, again.Run.UID = t.Run.Attempt+1, ""
-		again.Run.Job = p.jobName(again.Run)
-		return p.became(again, api.HookPending, "")
+		return p.became(p.again(t), api.HookPending, "")
 	case t.Run.Broke():
 		return p.broke(t)
 	case p.recorded(t) < 0:
@@ -53,6 +50,13 @@ func (p hookPlanner) run(t plan.HookTurn) *plan.Decision {
 		return &plan.Decision{Effect: &plan.Effect{Verb: plan.StartHook, Side: t.Side, Ordinal: t.Ordinal(), Name: t.Run.Job, UID: job.UID, ResourceVersion: job.ResourceVersion, Hook: &t}}
 	}
 	return p.runs(t, job)
+}
+
+// again is the run after one that has ended.
+func (p hookPlanner) again(t plan.HookTurn) plan.HookTurn {
+	t.Run.Attempt, t.Run.UID = t.Run.Attempt+1, ""
+	t.Run.Job = p.jobName(t.Run)
+	return t
 }
 
 // became records what has become of a run.
@@ -116,15 +120,27 @@ func (p hookPlanner) refused(t plan.HookTurn, message, remedy string) *plan.Deci
 
 // broke holds for a hook that has failed, or has the migration taken back.
 func (p hookPlanner) broke(t plan.HookTurn) *plan.Decision {
-	remedy := fmt.Sprintf("mend what it says (%s logs -n %s job/%s); %s", p.Side(t.Side).Kubectl(), p.Side(t.Side).Namespace, t.Run.Job, p.remedy(true))
-	hold := &plan.Hold{Reason: api.ReasonHookFailed, Stalled: true, Remedy: remedy, Message: fmt.Sprintf("%s has failed: %s", p.nameOf(t), t.Run.Message)}
+	hold := &plan.Hold{
+		Reason: api.ReasonHookFailed, Stalled: true, Message: fmt.Sprintf("%s has failed: %s", p.nameOf(t), t.Run.Message),
+		Remedy: fmt.Sprintf("mend what it says (%s logs -n %s job/%s); %s", p.Side(t.Side).Kubectl(), p.Side(t.Side).Namespace, t.Run.Job, p.remedy(true)),
+	}
 	if t.Run.State == api.HookTimedOut {
-		hold = &plan.Hold{Reason: api.ReasonHookTimedOut, Stalled: true, Remedy: remedy, Message: fmt.Sprintf("%s has not ended within %s: %s", p.nameOf(t), t.Hook.Deadline(), t.Run.Message)}
+		hold = p.timedOut(t)
 	}
 	if t.Hook.OnFailure == api.HookFailureRollback && p.Spec.Mode == api.ModeRun {
 		hold.TurnBack, hold.By, hold.Remedy = true, "hook "+t.Hook.Name, "nothing needs to be done: the migration is taken back, as onFailure of the hook says"
 	}
 	return &plan.Decision{Hold: hold}
+}
+
+// timedOut is for a hook whose Job its cluster has ended, and with it the pod that ran and what that had written.
+func (p hookPlanner) timedOut(t plan.HookTurn) *plan.Hold {
+	side := p.Side(t.Side)
+	return &plan.Hold{
+		Reason: api.ReasonHookTimedOut, Stalled: true, Message: fmt.Sprintf("%s has not ended within %s: %s", p.nameOf(t), t.Hook.Deadline(), t.Run.Message),
+		Remedy: fmt.Sprintf("find out what it waited for: its cluster has removed the pod that ran, and what that had written; events are kept for a while (%s describe job -n %s %s; %s get events -n %s), and the next run can be followed (%s logs -f -n %s job/%s); raise timeoutSeconds of the hook where it needs longer; %s",
+			side.Kubectl(), side.Namespace, t.Run.Job, side.Kubectl(), side.Namespace, side.Kubectl(), side.Namespace, p.again(t).Run.Job, p.remedy(true)),
+	}
 }
 
 // remedy is how a person has the migration go on.

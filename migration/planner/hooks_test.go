@@ -208,6 +208,13 @@ func TestFailedHook(t *testing.T) {
 						t.Errorf("the remedy is %q", first.Hold.Remedy)
 					}
 				}
+				job, timedOut := w.State.Record.Hooks[0].Job, tc.state == api.HookTimedOut
+				if !tc.turnBack && strings.Contains(first.Hold.Remedy, "logs -n shop job/"+job+")") == timedOut {
+					t.Errorf("to look at pods that are there, and at no others, the remedy is %q", first.Hold.Remedy)
+				}
+				if timedOut && !strings.Contains(first.Hold.Remedy, "describe job -n shop "+job+";") {
+					t.Errorf("to look at what is kept the remedy is %q", first.Hold.Remedy)
+				}
 				w.ends = well
 				if again := w.run(); !cmp.Equal(again, first) {
 					t.Errorf("by itself it comes to %+v", again.Hold)

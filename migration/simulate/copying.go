@@ -188,6 +188,13 @@ func (w *World) putCopied(v *plan.OrdinalVolume, name plan.SideName, incoming bo
 	w.lookAtCopy(v)
 }
 
+// endPass lets a warm pass come to its end for which alone is waited, and says whether there was one.
+func (w *World) endPass() bool {
+	w.passes = false
+	defer func() { w.passes = true }()
+	return w.Settle()
+}
+
 // settleCopies lets binders, provisioners and movers act once on each copy.
 func (w *World) settleCopies() bool {
 	changed := false
@@ -266,7 +273,7 @@ func (w *World) settleMovers(v *plan.OrdinalVolume) bool {
 			return true
 		}
 	}
-	if r.Ended || w.Mute && !r.Warm || r.Peer == "" || r.Peer != s.Key || s.Peer != r.Key {
+	if r.Ended || w.passes && r.Warm || w.Mute && !r.Warm || r.Peer == "" || r.Peer != s.Key || s.Peer != r.Key {
 		return false
 	}
 	for _, m := range []*volumes.Mover{r, s} {

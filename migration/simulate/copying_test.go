@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/sliceshift/sliceshift/migration/internal/pdbtest"
 	"github.com/sliceshift/sliceshift/migration/internal/plantest"
 	"github.com/sliceshift/sliceshift/migration/plan"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
@@ -191,6 +192,34 @@ func (s worldSettles) check(t *testing.T, state plan.Snapshot, settle func(*Worl
 	}
 	if diff := cmp.Diff(want, w.State); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
+	}
+}
+
+// TestBudgetWhileCopied: a dry run gives the whole budget back while an ordinal is copied that still runs, as a run does, and takes it
+// again for the stop.
+func TestBudgetWhileCopied(t *testing.T) {
+	s := plantest.Scenario{Replicas: 5, Templates: []string{"data"}, Method: api.MethodCopy, Budget: pdbtest.MaxUnavailable(1)}.Build()
+	result, passes := Run(s), 0
+	allows := func(step Step) (all int32) {
+		for _, side := range []Forecast{step.Source, step.Destination} {
+			if side.MaxUnavailable != nil {
+				all += *side.MaxUnavailable
+			}
+		}
+		return all
+	}
+	for _, step := range result.Steps {
+		switch e := step.Effect; {
+		case e.Volume.Verb == volumes.DeleteMover && e.Volume.Copy.Role == volumes.RoleWarm:
+			if passes++; allows(step) != 1 {
+				t.Errorf("while ordinal %d is copied, evictions of %d are allowed: %s", e.Ordinal, allows(step), step.Description)
+			}
+		case e.Verb == plan.ScaleDown && allows(step) != 0:
+			t.Errorf("at the stop of ordinal %d evictions of %d are allowed", e.Ordinal, allows(step))
+		}
+	}
+	if result.Outcome != api.ReasonMoved || passes != 5 {
+		t.Errorf("%d passes, and it ends with %q, held by %+v", passes, result.Outcome, result.Held)
 	}
 }
 

@@ -78,6 +78,7 @@ func (w *World) run(decide func(*World) plan.Decision, show func(Step)) Result {
 	}
 	s.Holder, s.Engaged = "dry-run", false
 	w.cutOver()
+	w.passes = true
 	w.Settle()
 	result := Result{Fewest: available(w)}
 	limit := stepsPerOrdinal*int(s.Source.Set.Replicas+s.Destination.Set.Replicas+2) + len(s.Dependencies.List)
@@ -109,6 +110,7 @@ func (w *World) run(decide func(*World) plan.Decision, show func(Step)) Result {
 		case decision.Done != "":
 			result.Outcome, result.Held = decision.Done, decision.Hold
 			return result
+		case w.endPass():
 		case decision.Wait == 0:
 			result.Held = decision.Hold
 			return result

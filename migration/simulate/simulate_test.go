@@ -87,9 +87,12 @@ func TestSimulateSnapshotBack(t *testing.T) {
 func turnsBack(t *testing.T, scenario plantest.Scenario) {
 	t.Helper()
 	writes := 0
-	for range Run(scenario.Build()).Steps {
-		writes++
-	}
+	drive(t, NewWorld(scenario.Build()), func(d plan.Decision) bool {
+		if d.Effect != nil {
+			writes++
+		}
+		return d.Done != ""
+	})
 	for after := range writes {
 		w, n := NewWorld(scenario.Build()), 0
 		drive(t, w, func(d plan.Decision) bool {

@@ -32,6 +32,8 @@ type World struct {
 	tally tally
 	// serial numbers resource versions and UIDs.
 	serial int
+	// passes is true in a dry run: a warm pass takes time, so it ends only where nothing else is left to do.
+	passes bool
 	// Mute lets no mover of a last pass come to its end.
 	Mute bool
 	// Attaches makes a VolumeAttachment for each volume of a running pod.

@@ -30,6 +30,8 @@ type driver struct {
 	// mode is the one that the run began with.
 	mode        api.Mode
 	exitOnStall bool
+	// told is true where a person was told before what could not be found out, and has gone on.
+	told bool
 }
 
 // drive runs the engine until it is done, stalled or told to stop.
@@ -56,12 +58,31 @@ func (d driver) drive(ctx context.Context) error {
 	engine := migration.NewEngine(m, migration.Options{
 		Source: d.task.source, Destination: d.task.destination, Records: d.task.store, Holder: d.holder(), Notify: bell.Ring, Clock: d.Clock,
 		Policy: volumes.Unrestricted(), Secrets: health.Secrets{Reader: d.task.source.Live(), Kubectl: d.task.kubectl()}, Addresses: health.Addresses{Any: true},
+		Onward: d.movedOn,
 	})
 	err = migration.Loop{Engine: engine, Store: d.task.store, Bell: bell, Changes: changes, Report: d.report, Unsaved: d.unsaved}.Run(running)
 	if err != nil && running.Err() != nil {
 		err = context.Cause(running)
 	}
 	return d.finish(err)
+}
+
+// movedOn names who may have moved ordinals on from the destination of a migration that is to be recovered. The cluster that keeps the
+// record must say so; of the destination, which may be off, it counts what it says.
+func (d driver) movedOn(ctx context.Context, m *api.Migration) (string, error) {
+	name, err := movedOnAt(ctx, d.task.source, d.task.store.Namespace, m)
+	if name != "" || d.told {
+		return name, nil
+	}
+	if err != nil {
+		return "", err
+	}
+	ctx, cancel := context.WithTimeout(ctx, probeFor)
+	defer cancel()
+	if id, err := d.task.destination.ID(ctx); err != nil || id != m.Status.Baseline.DestinationCluster {
+		return "", nil //nolint:nilerr // it is said to be off
+	}
+	return movedOnAt(ctx, d.task.destination, cmp.Or(m.Spec.Destination.Namespace, m.Namespace), m)
 }
 
 // holder identifies this process among all that ever drove a migration.

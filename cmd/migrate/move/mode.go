@@ -88,8 +88,10 @@ func (o *modeOptions) Run(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := o.afterAutomaticRollback(k); err != nil {
-		return err
+	if o.mode == api.ModeRun {
+		if err := o.afterAutomaticRollback(k); err != nil {
+			return err
+		}
 	}
 	now := k.Spec.Mode
 	if now == "" {
@@ -149,12 +151,12 @@ func (o *modeOptions) afterCompleted(k *storedMigration, reason string) (done bo
 	return true, nil
 }
 
-// afterAutomaticRollback refuses to resume what was turned back by itself, and was not paused since: the manager would not
-// go on. In a record of a run nobody but a person writes: there the mode alone is enough.
-func (o *modeOptions) afterAutomaticRollback(k *storedMigration) error {
+// afterAutomaticRollback refuses to have a migration go on that was turned back by itself, and was not paused since: it would
+// only stall.
+func (o *named) afterAutomaticRollback(k *storedMigration) error {
 	turn := k.Status.AutomaticRollback
 	switch {
-	case turn == nil || k.record || o.mode != api.ModeRun:
+	case !records.AwaitsPause(k.Migration, k.record):
 		return nil
 	case k.Spec.Mode == api.ModePause:
 		return fmt.Errorf("%s was turned back by itself, and its manager has not taken notice of the pause yet: look at it with %s, and try again", k.title(), o.Again("status", k.Name, k.Namespace))

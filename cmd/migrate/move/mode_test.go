@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -44,6 +45,7 @@ func TestSteering(t *testing.T) {
 		"wait for what is back":                  {[]string{"rollback", "web", "--wait"}, movetest.RolledBack(), 0, "is completed (RolledBack)", "", ""},
 		"roll back what is over":                 {[]string{"rollback", "web"}, movetest.Completed(), 1, "", "move it the other way: migrate plan web -n shop --kubeconfig ", ""},
 		"resume what was turned back by itself":  {[]string{"resume", "web"}, byItself(movetest.InMode(api.ModeRollback)), 0, "migration shop/web resumed\n", notice, api.ModeRun},
+		"resume what stands between":             {[]string{"resume", "web"}, byItself(movetest.InMode(api.ModeRun)), 1, "", "pause it first: migrate pause web -n shop", ""},
 		"let what is back by itself begin again": {[]string{"pause", "web"}, byItself(movetest.RolledBack()), 0, "migration shop/web paused\n", notice, api.ModePause},
 		"status, turned back by itself":          {[]string{"status", "web"}, byItself(movetest.InMode(api.ModeRollback)), 0, "Turned back  by itself, 2026-01-02T03:04:05Z: gate db has failed\n", "", ""},
 		"pause what is over":                     {[]string{"pause", "web"}, movetest.Completed(), 0, "is completed (Moved): nothing is to do\n", "", ""},
@@ -99,23 +101,48 @@ func byItself(m *api.Migration) *api.Migration {
 // TestResumeAfterAnAutomaticRollback: a manager goes on only after a pause that it has seen, so nothing else is promised.
 func TestResumeAfterAnAutomaticRollback(t *testing.T) {
 	for name, tc := range map[string]struct {
-		m     *api.Migration
-		asked api.Mode
-		want  string
+		m    *api.Migration
+		want string
 	}{
-		"never turned back":  {movetest.InMode(api.ModeRollback), api.ModeRun, ""},
-		"to be paused":       {byItself(movetest.InMode(api.ModeRun)), api.ModePause, ""},
-		"to be rolled back":  {byItself(movetest.InMode(api.ModeRun)), api.ModeRollback, ""},
-		"to go on":           {byItself(movetest.InMode(api.ModeRollback)), api.ModeRun, "at 2026-01-02T03:04:05Z gate db had failed"},
-		"a pause, not seen":  {byItself(movetest.InMode(api.ModePause)), api.ModeRun, "has not taken notice of the pause yet"},
-		"run, written again": {byItself(movetest.InMode(api.ModeRun)), api.ModeRun, "pause it first: migrate pause web -n shop"},
+		"never turned back":  {movetest.InMode(api.ModeRollback), ""},
+		"to go on":           {byItself(movetest.InMode(api.ModeRollback)), "at 2026-01-02T03:04:05Z gate db had failed"},
+		"a pause, not seen":  {byItself(movetest.InMode(api.ModePause)), "has not taken notice of the pause yet"},
+		"run, written again": {byItself(movetest.InMode(api.ModeRun)), "pause it first: migrate pause web -n shop"},
 	} {
 		c := command.NewCommon(newConsole().Environment)
-		o := &modeOptions{named: named{Common: c, name: "web"}, mode: tc.asked}
+		o := &named{Common: c, name: "web"}
 		err := o.afterAutomaticRollback(&storedMigration{Migration: tc.m, connection: movetest.Offline(t, "east")})
 		if (err != nil) != (tc.want != "") || err != nil && !strings.Contains(err.Error(), tc.want) {
 			t.Errorf("%s: %v, want %q", name, err, tc.want)
 		}
+	}
+}
+
+// oneStore keeps a migration, and the modes that are written to it.
+type oneStore struct {
+	records.Store
+	m       *api.Migration
+	written []api.Mode
+}
+
+func (s *oneStore) Load(context.Context) (*api.Migration, error) { return s.m, nil }
+
+func (s *oneStore) Change(_ context.Context, change records.Change) error {
+	s.written = append(s.written, change.Mode)
+	return nil
+}
+
+// TestKeysRefuse: the keys of "status -w" write a mode only where the command of that name would, by what is stored now.
+func TestKeysRefuse(t *testing.T) {
+	c := command.NewCommon(newConsole().Environment)
+	store := &oneStore{m: byItself(movetest.InMode(api.ModeRollback))}
+	o := &statusOptions{named: named{Common: c, name: "web"}}
+	k := &storedMigration{Migration: movetest.InMode(api.ModePause), store: store, connection: movetest.Offline(t, "east")}
+	if err := o.steer(t.Context(), k, api.ModeRun); err == nil || !strings.Contains(err.Error(), "pause it first") || len(store.written) != 0 {
+		t.Errorf("resumed: %v, written %v", err, store.written)
+	}
+	if err := o.steer(t.Context(), k, api.ModePause); err != nil || !slices.Equal(store.written, []api.Mode{api.ModePause}) {
+		t.Errorf("paused: %v, written %v", err, store.written)
 	}
 }
 

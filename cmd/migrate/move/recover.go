@@ -255,6 +255,6 @@ func (o *recoverOptions) drive(ctx context.Context, k *storedMigration) error {
 	shown.Show(n.Event(o.Clock.Now(), progress.Started, fmt.Sprintf("recovering StatefulSet %s/%s to cluster %s, without cluster %s", k.Namespace, m.Spec.Source.Name, source.Name(), off.Name())))
 	return driver{
 		Common: o.Common, task: &task{source: source, destination: off, store: store},
-		tracker: n, display: shown, writes: writes, mode: api.ModeRecover, exitOnStall: o.exitOnStall,
+		tracker: n, display: shown, writes: writes, mode: api.ModeRecover, exitOnStall: o.exitOnStall, told: true,
 	}.drive(ctx)
 }

@@ -9,12 +9,14 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sliceshift/sliceshift/cmd/migrate/apitest"
 	"github.com/sliceshift/sliceshift/cmd/migrate/command"
 	"github.com/sliceshift/sliceshift/cmd/migrate/move/movetest"
 	"github.com/sliceshift/sliceshift/cmd/migrate/move/preview"
+	"github.com/sliceshift/sliceshift/internal/clusters"
 	"github.com/sliceshift/sliceshift/internal/records"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
@@ -143,6 +145,33 @@ func TestRecoverWhatWasMovedOn(t *testing.T) {
 				t.Errorf("it wrote %v", wrote)
 			}
 		})
+	}
+}
+
+// TestRecoverByHand: a record whose mode somebody has set to Recover with an editor is not recovered either where ordinals were moved
+// on from the destination: the process that drives it asks as the command does (I1).
+func TestRecoverByHand(t *testing.T) {
+	on, _ := left(true)
+	on.Name, on.Annotations, on.UID = "on", nil, "on"
+	on.Status.Baseline.SourceCluster, on.Status.Baseline.DestinationCluster = "cluster-west", "cluster-north"
+	run := recorded(t, on)
+	run.Name, run.UID, run.Labels[records.LabelKey] = "sliceshift-on", "on", "on"
+	m, objects := left(false)
+	m.Spec.Mode, m.Spec.Recovery = api.ModeRecover, api.RecoverySpec{DestinationIsOff: "cluster-west"}
+	east := apitest.Serve(t, servedToMove(), append(objects, recorded(t, m), run)...)
+	connection, err := clusters.Connect("east", &rest.Config{Host: east.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, c := newDriver(t, m)
+	d.task.source, d.task.store.Client, d.exitOnStall = connection, connection.Live(), true
+	if err := d.drive(t.Context()); err == nil || !strings.Contains(err.Error(), api.ReasonMovedOn) || !strings.Contains(err.Error(), "(ConfigMap shop/sliceshift-on)") {
+		t.Errorf("%v\n%s%s", err, c.Stdout, c.Stderr)
+	}
+	for _, wrote := range east.Wrote() {
+		if !strings.Contains(wrote, "/sliceshift-web") {
+			t.Errorf("it wrote %s", wrote)
+		}
 	}
 }
 

@@ -155,10 +155,25 @@ type watchedLive struct {
 
 func newWatched(ctx context.Context, o *statusOptions, k *storedMigration) *watchedLive {
 	w := &watchedLive{o: o, live: progress.NewLive(o.Common, progress.Steering{
-		Steer: func(mode api.Mode) error { return k.change(ctx, records.Change{Mode: mode}) }, Interrupt: o.Interrupt,
+		Steer: func(mode api.Mode) error { return o.steer(ctx, k, mode) }, Interrupt: o.Interrupt,
 	})}
 	k.lost = w.live.Lost
 	return w
+}
+
+// steer writes a mode for a key, where the command of that name would.
+func (o *statusOptions) steer(ctx context.Context, k *storedMigration, mode api.Mode) error {
+	now := *k
+	var err error
+	if now.Migration, err = k.store.Load(ctx); err != nil {
+		return fmt.Errorf("cluster %s: reading %s: %w", k.connection.Name(), k.where, err)
+	}
+	if mode == api.ModeRun {
+		if err := o.afterAutomaticRollback(&now); err != nil {
+			return err
+		}
+	}
+	return k.change(ctx, records.Change{Mode: mode})
 }
 
 // set shows a change: in place, and as a line where an ordinal has moved or something else is waited for.

@@ -81,7 +81,7 @@ func NewRecovery(m *api.Migration, s plan.Snapshot) Recovery {
 			}
 			disk := diskAt(v.Template, v.Source)
 			disk.Method = cmp.Or(v.Method, api.MethodRebind)
-			if v.Separate() && o.At != AtSource {
+			if v.Separate() && o.At != AtSource && (o.At != OnItsWay || mayHaveWritten(m, s, ordinal)) {
 				lost[v.Template] = disk.Method
 			}
 			if v.Separate() && o.At == AtDestination {
@@ -96,6 +96,15 @@ func NewRecovery(m *api.Migration, s plan.Snapshot) Recovery {
 			template, lost[template]))
 	}
 	return d
+}
+
+// mayHaveWritten says whether an ordinal on its way may have been started at the destination. On its way there it is not before all
+// of its volumes here are parked.
+func mayHaveWritten(m *api.Migration, s plan.Snapshot, ordinal int32) bool {
+	fence := m.Status.Fence
+	return fence != nil && fence.Direction == api.Back || !slices.ContainsFunc(s.Volumes, func(v plan.OrdinalVolume) bool {
+		return v.Ordinal == ordinal && v.Separate() && v.Source.Volume.Found && !v.Source.Parked()
+	})
 }
 
 // leftBefore is when an ordinal had come up at the destination, the last time; nil: that is not known any more.

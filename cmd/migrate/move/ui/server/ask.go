@@ -118,13 +118,14 @@ func (s *user) act(w http.ResponseWriter, r *http.Request) {
 		fail(w, http.StatusBadRequest, "it was not confirmed: the name of the migration is "+r.PathValue("name"))
 		return
 	}
-	store := s.Store(r.PathValue("namespace"), r.PathValue("name"), r.PathValue("kind") == "run")
+	record := r.PathValue("kind") == "run"
+	store := s.Store(r.PathValue("namespace"), r.PathValue("name"), record)
 	m, err := store.Load(r.Context())
 	if err != nil {
 		s.refuse(w, err)
 		return
 	}
-	action, known := view.Find(view.Actions(m), asked.Verb)
+	action, known := view.Find(view.Actions(m, record), asked.Verb)
 	switch {
 	case !known:
 		fail(w, http.StatusBadRequest, fmt.Sprintf("there is no action %q", asked.Verb))

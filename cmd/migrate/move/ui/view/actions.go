@@ -31,8 +31,8 @@ type Action struct {
 	Refused string `json:"refused,omitempty"`
 }
 
-// Actions are what a person may do with a migration now, and why not.
-func Actions(m *api.Migration) []Action {
+// Actions are what a person may do with a migration now, and why not. record says that it is the record of a run.
+func Actions(m *api.Migration, record bool) []Action {
 	completed, mode := records.Completed(m), cmp.Or(m.Spec.Mode, api.ModeRun)
 	actions := []Action{
 		{Verb: Pause, Mode: api.ModePause, Text: "Begins no further handoff. An ordinal that has been stopped already is started first."},
@@ -42,6 +42,10 @@ func Actions(m *api.Migration) []Action {
 	for i := range actions {
 		a := &actions[i]
 		switch {
+		case a.Verb == Resume && mode != api.ModeRecover && (completed == "" || completed == api.ReasonRolledBack) && records.AwaitsPause(m, record):
+			a.Refused = afterAutomaticRollback(m)
+		case a.Verb == Pause && completed == api.ReasonRolledBack && mode != a.Mode && m.Status.AutomaticRollback != nil:
+			a.Text = "Lets it be resumed: it was turned back by itself, and a pause is the word of a person that it may go on to the destination."
 		case a.Verb == Resume && completed == api.ReasonRolledBack:
 			a.Text = "Begins anew: every ordinal moves to the destination again."
 		case a.Verb == Rollback && completed == api.ReasonMoved:
@@ -55,6 +59,14 @@ func Actions(m *api.Migration) []Action {
 		}
 	}
 	return actions
+}
+
+// afterAutomaticRollback is why what was turned back by itself is not resumed, and what comes first.
+func afterAutomaticRollback(m *api.Migration) string {
+	if m.Spec.Mode == api.ModePause {
+		return "it was turned back by itself, and its manager has not taken notice of the pause yet: wait until it has"
+	}
+	return fmt.Sprintf("it was turned back by itself, when %s had failed: to have it go on to the destination, pause it first, then resume it", m.Status.AutomaticRollback.By)
 }
 
 // Find is the action of a verb.

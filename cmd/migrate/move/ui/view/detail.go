@@ -33,7 +33,7 @@ func NewDetail(m *api.Migration, record bool, cluster string, now time.Time) Det
 	row := NewRow(m, record)
 	d := Detail{
 		Row: row, UID: m.UID, Where: Where(m, record), Ordinals: row.Ordinals(), Pace: PaceOf(m), Ahead: aheadOf(m),
-		Report: ReportOf(m, record, cluster, now), Gates: m.Status.Gates, Hooks: m.Status.Hooks, Actions: Actions(m),
+		Report: ReportOf(m, record, cluster, now), Gates: m.Status.Gates, Hooks: m.Status.Hooks, Actions: Actions(m, record),
 	}
 	if m.Status.Baseline != nil {
 		d.Budget = m.Status.Baseline.Budget

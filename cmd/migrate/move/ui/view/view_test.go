@@ -1,6 +1,7 @@
 package view
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -179,19 +180,29 @@ func TestPace(t *testing.T) {
 // TestActions: what may be done with a migration, and that a rollback is confirmed by its name.
 func TestActions(t *testing.T) {
 	for name, tc := range map[string]struct {
-		m    *api.Migration
-		want []Verb
+		m      *api.Migration
+		record bool
+		want   []Verb
 	}{
-		"running":     {movetest.InFlight(), []Verb{Pause, Rollback}},
-		"paused":      {movetest.InMode(api.ModePause), []Verb{Resume, Rollback}},
-		"going back":  {movetest.InMode(api.ModeRollback), []Verb{Pause, Resume}},
-		"recovering":  {movetest.InMode(api.ModeRecover), nil},
-		"moved":       {movetest.Completed(), nil},
-		"rolled back": {movetest.RolledBack(), []Verb{Resume}},
+		"running":     {movetest.InFlight(), false, []Verb{Pause, Rollback}},
+		"paused":      {movetest.InMode(api.ModePause), false, []Verb{Resume, Rollback}},
+		"going back":  {movetest.InMode(api.ModeRollback), false, []Verb{Pause, Resume}},
+		"recovering":  {movetest.InMode(api.ModeRecover), false, nil},
+		"moved":       {movetest.Completed(), false, nil},
+		"rolled back": {movetest.RolledBack(), false, []Verb{Resume}},
+
+		"going back by itself":                    {byItself(movetest.InMode(api.ModeRollback)), false, []Verb{Pause}},
+		"going back by itself, a run":             {byItself(movetest.InMode(api.ModeRollback)), true, []Verb{Pause, Resume}},
+		"turned back by itself, Run again":        {byItself(movetest.InMode(api.ModeRun)), false, []Verb{Pause, Rollback}},
+		"turned back by itself, Run again, a run": {byItself(movetest.InMode("")), true, []Verb{Pause, Rollback}},
+		"turned back by itself, pause not seen":   {byItself(movetest.InMode(api.ModePause)), false, []Verb{Rollback}},
+		"recovering after that":                   {byItself(movetest.InMode(api.ModeRecover)), false, nil},
+		"back by itself":                          {byItself(movetest.RolledBack()), false, []Verb{Pause}},
+		"back by itself, a run":                   {byItself(movetest.RolledBack()), true, []Verb{Pause, Resume}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var got []Verb
-			for _, a := range Actions(tc.m) {
+			for _, a := range Actions(tc.m, tc.record) {
 				if a.Refused == "" {
 					got = append(got, a.Verb)
 				}
@@ -204,8 +215,27 @@ func TestActions(t *testing.T) {
 			}
 		})
 	}
-	if again, _ := Find(Actions(movetest.RolledBack()), Resume); !again.Typed {
+	if again, _ := Find(Actions(movetest.RolledBack(), false), Resume); !again.Typed {
 		t.Error("to begin anew is not confirmed by the name")
+	}
+}
+
+// byItself is a migration that was turned back by itself.
+func byItself(m *api.Migration) *api.Migration {
+	m.Status.AutomaticRollback = &api.AutomaticRollback{Reason: api.ReasonGateFailed, By: "gate db", Message: "gate db has failed"}
+	return m
+}
+
+// TestResumeAfterAnAutomaticRollback: who may not resume is told what comes first.
+func TestResumeAfterAnAutomaticRollback(t *testing.T) {
+	for mode, want := range map[api.Mode]string{
+		api.ModeRollback: "gate db had failed: to have it go on to the destination, pause it first",
+		api.ModeRun:      "gate db had failed: to have it go on to the destination, pause it first",
+		api.ModePause:    "has not taken notice of the pause yet",
+	} {
+		if resume, _ := Find(Actions(byItself(movetest.InMode(mode)), false), Resume); !strings.Contains(resume.Refused, want) {
+			t.Errorf("%s: %q, want %q", mode, resume.Refused, want)
+		}
 	}
 }
 
