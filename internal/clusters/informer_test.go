@@ -73,9 +73,9 @@ func TestInformerTells(t *testing.T) {
 
 // TestStreamedVolumesAreSlimmedOnce: what of a streamed list is kept for several already is not changed any more.
 func TestStreamedVolumesAreSlimmedOnce(t *testing.T) {
-	i, slimmed := newInformer(nil, &corev1.PersistentVolume{}, nil), 0
+	i, times := newInformer(nil, &corev1.PersistentVolume{}, nil), 0
 	i.keep = func(in any) (any, error) {
-		slimmed++
+		times++
 		slim.Down(in.(client.Object))
 		return in, nil
 	}
@@ -90,8 +90,8 @@ func TestStreamedVolumesAreSlimmedOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	found, _, err := i.index.GetByKey("pv")
-	if kept, is := found.(*corev1.PersistentVolume); !is || kept.Labels != nil || slimmed != 1 || err != nil {
-		t.Errorf("kept is %v, slimmed %d times: %v", found, slimmed, err)
+	if kept, is := found.(*corev1.PersistentVolume); !is || kept.Labels != nil || times != 1 || err != nil {
+		t.Errorf("kept is %v, slimmed %d times: %v", found, times, err)
 	}
 }
 
@@ -137,7 +137,7 @@ func TestInformerWatches(t *testing.T) {
 	i.event = func(_, after client.Object) { told <- after.GetName() }
 	done := make(chan struct{})
 	go func() {
-		i.RunWithContext(context.Background())
+		i.RunWithContext(t.Context())
 		close(done)
 	}()
 	if err := <-ended; err == nil {
