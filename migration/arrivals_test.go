@@ -25,11 +25,11 @@ func TestArrivals(t *testing.T) {
 		want  []string
 	}{
 		"slowly": {
-			[]step{{arrives: 3, took: time.Second}, {after: 10 * time.Second, arrives: 2, took: 2 * time.Second}},
+			[]step{{arrives: 3, took: time.Second}, {after: arrivalsPause, arrives: 2, took: 2 * time.Second}},
 			[]string{"ordinal 3 is available at the destination, after 1s", "ordinal 2 is available at the destination, after 2s"},
 		},
 		"fast": {
-			[]step{{arrives: 9, took: 1}, {after: time.Second, arrives: 8, took: 1500 * time.Microsecond}, {after: time.Second, arrives: 7, took: 1}, {after: 7999 * time.Millisecond}, {after: time.Millisecond}, {after: time.Minute}},
+			[]step{{arrives: 9, took: 1}, {after: time.Second, arrives: 8, took: 1500 * time.Microsecond}, {after: time.Second, arrives: 7, took: 1}, {after: arrivalsPause - 2001*time.Millisecond}, {after: time.Millisecond}, {after: time.Minute}},
 			[]string{"ordinal 9 is available at the destination, after 0s", "ordinals 8, 7 are available at the destination, the slowest after 2ms"},
 		},
 		"the last": {
@@ -37,7 +37,7 @@ func TestArrivals(t *testing.T) {
 			[]string{"ordinal 1 is available at the destination, after 0s", "ordinal 5 is available at the destination, after 1s"},
 		},
 		"back": {
-			[]step{{arrives: 9, took: 1}, {after: time.Second, arrives: 8, took: time.Second}, {after: time.Second, arrives: 8, took: 3 * time.Second, direction: api.Back}, {after: 8 * time.Second}},
+			[]step{{arrives: 9, took: 1}, {after: time.Second, arrives: 8, took: time.Second}, {after: time.Second, arrives: 8, took: 3 * time.Second, direction: api.Back}, {after: arrivalsPause - 2*time.Second}},
 			[]string{"ordinal 9 is available at the destination, after 0s", "ordinal 8 is available at the destination, after 1s", "ordinal 8 is available at the source, after 3s"},
 		},
 	} {

@@ -69,6 +69,11 @@ type Facts struct {
 
 var kinds = []Kind{Native{}, Slice{}}
 
+// types are the Go types of their sets, in the same order.
+var types = []reflect.Type{typeOf(Native{}), typeOf(Slice{})}
+
+func typeOf(kind Kind) reflect.Type { return reflect.TypeOf(kind.New(metav1.ObjectMeta{})) }
+
 // Register makes one more kind known. It is for the start of a program, before any scheme is built:
 // an apiVersion that is taken is a mistake in it, and panics.
 func Register(kind Kind) {
@@ -76,7 +81,7 @@ func Register(kind Kind) {
 	if taken || !strings.Contains(kind.APIVersion(), "/") {
 		panic(fmt.Sprintf("the kind of StatefulSet of %q cannot be registered", kind.APIVersion()))
 	}
-	kinds = append(kinds, kind)
+	kinds, types = append(kinds, kind), append(types, typeOf(kind))
 }
 
 // All are the kinds that this program knows.
@@ -128,9 +133,5 @@ func (u unknown) New(meta metav1.ObjectMeta) client.Object {
 	return set
 }
 
-// Is says whether an object is a set of any kind.
-func Is(object client.Object) bool {
-	return slices.ContainsFunc(kinds, func(kind Kind) bool {
-		return reflect.TypeOf(kind.New(metav1.ObjectMeta{})) == reflect.TypeOf(object)
-	})
-}
+// Is says whether an object is a set of any kind. It is asked of each event that is watched.
+func Is(object client.Object) bool { return slices.Contains(types, reflect.TypeOf(object)) }

@@ -32,6 +32,10 @@ func TestOf(t *testing.T) {
 	if Is(&corev1.Pod{}) {
 		t.Error("a pod is taken for a set")
 	}
+	set := Native{}.New(metav1.ObjectMeta{})
+	if made := testing.AllocsPerRun(10, func() { Is(set) }); made > 0 {
+		t.Errorf("%v objects are made to tell a set", made)
+	}
 }
 
 type named struct {

@@ -43,6 +43,10 @@ type core struct {
 	spaces map[Scope]*store
 }
 
+// sharedScheme is that of all cores: nothing is added to it any more, and each of a hundred identities would have as
+// large a one.
+var sharedScheme = sync.OnceValue(NewScheme)
+
 // newCore prepares the way to a cluster, whose volumes are kept among those that are given. What it serves is found out
 // where mapper is nil. What is watched of one that is not trusted is booked on those who connect.
 func newCore(name string, config *rest.Config, mapper meta.RESTMapper, volumes *slim.Volumes, booked bool) (*core, error) {
@@ -53,7 +57,7 @@ func newCore(name string, config *rest.Config, mapper meta.RESTMapper, volumes *
 		// Without it each kind would have a limit of its own.
 		config.RateLimiter = flowcontrol.NewTokenBucketRateLimiter(config.QPS, cmp.Or(config.Burst, rest.DefaultBurst))
 	}
-	c := &core{config: config, scheme: NewScheme(), hub: newHub(), volumes: volumes, spaces: map[Scope]*store{}}
+	c := &core{config: config, scheme: sharedScheme(), hub: newHub(), volumes: volumes, spaces: map[Scope]*store{}}
 	var pays room
 	if booked {
 		config.ContentType, config.AcceptContentTypes = jsonType, jsonType

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime"
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -36,6 +37,8 @@ type store struct {
 
 	// volumes are kept once for all stores of a pool.
 	volumes *slim.Volumes
+	// informers watch what it shows.
+	informers []*informer
 
 	mu sync.Mutex
 	// kept is what is kept of the cluster's objects, and weights what each weighs.
@@ -88,7 +91,12 @@ func (s *store) fill(running context.Context, c *core) error {
 		DefaultTransform:             s.keep,
 		DefaultUnsafeDisableDeepCopy: new(true),
 		ReaderFailOnMissingInformer:  true,
-		DefaultWatchErrorHandler:     unwatched(c.guard.cluster),
+		NewInformer: func(source toolscache.ListerWatcher, object runtime.Object, _ time.Duration, indexers toolscache.Indexers) toolscache.SharedIndexInformer {
+			informer := newInformer(source, object, indexers)
+			informer.running, informer.event, informer.ended = running, s.event, unwatched(c.guard.cluster)
+			s.informers = append(s.informers, informer)
+			return informer
+		},
 	}
 	if s.part.namespace != "" {
 		options.DefaultNamespaces = map[string]cache.Config{s.part.namespace: {}}
@@ -106,20 +114,32 @@ func (s *store) fill(running context.Context, c *core) error {
 		}
 	}
 	go func() { _ = objects.Start(running) }() // it returns when the store is stopped
-	filled := objects.WaitForCacheSync(waiting)
+	unanswered := s.listed(waiting)
 	if err := s.trusted(); err != nil {
 		return err
 	}
-	if !filled {
-		return errors.Join(errors.New("the first lists were not answered"), waiting.Err())
+	if unanswered != nil {
+		return errors.Join(errors.New("the first lists were not answered"), unanswered)
+	}
+	return nil
+}
+
+// listed returns once all kinds were listed, or the error of a context that has ended before.
+func (s *store) listed(waiting context.Context) error {
+	for _, informer := range s.informers {
+		select {
+		case <-informer.listed:
+		case <-waiting.Done():
+			return waiting.Err()
+		}
 	}
 	return nil
 }
 
 // unwatched is for a watch that has ended, and begins again by itself. A cluster that does not answer is
 // told of by the migrations that need it, and not once more by each kind of object.
-func unwatched(cluster string) toolscache.WatchErrorHandlerWithContext {
-	return func(_ context.Context, _ *toolscache.Reflector, err error) {
+func unwatched(cluster string) func(error) {
+	return func(err error) {
 		log.Log.WithName("clusters").V(1).Info("a watch has ended", "cluster", cluster, "message", err.Error())
 	}
 }
@@ -134,32 +154,19 @@ func (s *store) watch(ctx context.Context, object client.Object) error {
 			return err
 		}
 	}
-	informer, err := s.GetInformer(ctx, object, cache.BlockUntilSynced(false))
-	if err == nil {
-		_, err = informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
-			AddFunc:    func(added any) { s.event(nil, added) },
-			UpdateFunc: s.event,
-			DeleteFunc: func(gone any) { s.event(gone, nil) },
-		})
-	}
+	_, err := s.GetInformer(ctx, object, cache.BlockUntilSynced(false))
 	return err
 }
 
-// event wakes those whom it is about.
-func (s *store) event(was, is any) {
-	if unknown, ok := was.(toolscache.DeletedFinalStateUnknown); ok {
-		was = unknown.Obj
-	}
-	before, _ := was.(client.Object)
-	after, _ := is.(client.Object)
-	if after == nil && before != nil {
+// event is for an object that was and is so; nil: it was not, or is not any more. It wakes those whom that is about.
+// Until all was listed nobody looks at the store, and who waits to finds there what has happened.
+func (s *store) event(before, after client.Object) {
+	if after == nil {
 		s.drop(before)
 	}
-	if before == nil && after == nil {
-		s.hub.wake(audience{everyone: true})
-		return
+	if s.shows() {
+		s.hub.wake(waker{s.hub, s.Cache, s.part.sets()}.about(before, after))
 	}
-	s.hub.wake(waker{s.hub, s.Cache, s.part.sets()}.about(before, after))
 }
 
 // wait returns once it is filled.

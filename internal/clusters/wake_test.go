@@ -16,9 +16,7 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
-	toolscache "k8s.io/client-go/tools/cache"
 	"pgregory.net/rapid"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
@@ -291,31 +289,6 @@ func TestOthersAreNotWoken(t *testing.T) {
 	if woken["web"] != events || woken["db"] != 0 {
 		t.Errorf("%d events have woken %v", events, woken)
 	}
-}
-
-// TestTombstones: what was deleted while nobody watched wakes as well, and what nothing is known of
-// wakes everyone.
-func TestTombstones(t *testing.T) {
-	hub, woken := newHub(), map[string]int{}
-	for _, set := range []string{"web", "db"} {
-		hub.join(&subscriber{Subscription: Subscription{Set: set, Notify: func() { woken[set]++ }}, namespace: "shop", asked: map[uint64]struct{}{}})
-	}
-	s := &store{hub: hub, Cache: shown{Reader: objects{}.reader()}, kept: &tab{}, weights: map[string]int64{}}
-	claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "data-web-0"}}
-	s.event(toolscache.DeletedFinalStateUnknown{Key: "shop/data-web-0", Obj: claim}, nil)
-	if woken["web"] != 1 || woken["db"] != 0 {
-		t.Errorf("a tombstone wakes %v", woken)
-	}
-	s.event(toolscache.DeletedFinalStateUnknown{Key: "shop/data-web-0"}, nil)
-	if woken["web"] != 2 || woken["db"] != 1 {
-		t.Errorf("an empty tombstone wakes %v", woken)
-	}
-}
-
-// shown is a cache of which only the reader is used.
-type shown struct {
-	client.Reader
-	cache.Informers
 }
 
 // TestQuestions: who has asked for too much is woken by everything, and who has left by nothing.

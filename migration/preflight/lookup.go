@@ -217,8 +217,8 @@ func (e *Inspector) resizing(ctx context.Context, m *api.Migration, source *apps
 		byName[pvs[i].Name] = &pvs[i]
 		moving[pvs[i].Spec.ClaimRef.Name] = true
 	}
-	claims.Items = slices.DeleteFunc(claims.Items, func(c corev1.PersistentVolumeClaim) bool { return !moving[c.Name] })
-	return storage.Resizing(e.Source, claims.Items, byName), nil
+	e.claims = slices.DeleteFunc(claims.Items, func(c corev1.PersistentVolumeClaim) bool { return !moving[c.Name] })
+	return storage.Resizing(e.Source, e.claims, byName), nil
 }
 
 // snapshots finds what keeps volumes from being restored at the destination from snapshots.

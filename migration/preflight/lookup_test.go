@@ -273,15 +273,19 @@ func TestEachThingIsReadOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	objects, err := e.firstClaims(t.Context(), &api.Migration{}, set)
+	if err != nil || len(objects) != 2 || objects[0].GetName() != "data-web-2" || objects[1].GetName() != "pv-data-web-2" {
+		t.Errorf("the first ordinal gets %v: %v", objects, err)
+	}
 	for what, n := range read {
-		if n != 1 {
+		if n != 1 || strings.HasPrefix(what, "get *v1.PersistentVolume") {
 			t.Errorf("%d times: %s", n, what)
 		}
 	}
 	if len(read) < 8 {
 		t.Errorf("only %v were read", read)
 	}
-	if e.forget(); e.moving != nil || e.hosting != nil || e.texts != nil {
+	if e.forget(); e.moving != nil || e.claims != nil || e.hosting != nil || e.texts != nil {
 		t.Error("what was read is kept")
 	}
 }

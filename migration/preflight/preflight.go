@@ -31,9 +31,10 @@ type Inspector struct {
 	Connections map[plan.SideName]*clusters.Connection
 	// Gate judges health gates; nil: none is judged.
 	Gate Gate
-	// moving are the volumes that are to be moved, as they were listed for the checks that are being
-	// done; nil: they were not.
+	// moving are the volumes that are to be moved, and claims their claims, as they were listed for the checks that are
+	// being done; nil: they were not.
 	moving []corev1.PersistentVolume
+	claims []corev1.PersistentVolumeClaim
 	// hosting are the destination's nodes, and texts what the ConfigMaps of the template say, likewise.
 	hosting []corev1.Node
 	texts   []application.Text
@@ -75,7 +76,7 @@ func (e *Inspector) Run(ctx context.Context, m *api.Migration) ([]plan.Finding, 
 }
 
 // forget drops what was read for the checks that were done.
-func (e *Inspector) forget() { e.moving, e.hosting, e.texts = nil, nil, nil }
+func (e *Inspector) forget() { e.moving, e.claims, e.hosting, e.texts = nil, nil, nil, nil }
 
 // uncountable refuses numbers of ordinals that nothing may be counted up to: what is looked
 // for next is looked for of each of them.

@@ -233,7 +233,7 @@ func (e *Inspector) firstClaims(ctx context.Context, m *api.Migration, source *a
 	}
 	var objects []client.Object
 	for _, template := range observe.ClaimTemplates(source) {
-		claim, err := endpoint.Get[corev1.PersistentVolumeClaim](ctx, e.Source.Live, e.Source.Key(plan.ClaimName(template, source.Name, ordinals[0])))
+		claim, err := e.claimNamed(ctx, plan.ClaimName(template, source.Name, ordinals[0]))
 		if err != nil {
 			return nil, err
 		}
@@ -250,7 +250,7 @@ func (e *Inspector) firstClaims(ctx context.Context, m *api.Migration, source *a
 		if e.SameCluster() {
 			continue
 		}
-		volume, err := endpoint.Get[corev1.PersistentVolume](ctx, e.Source.Live, client.ObjectKey{Name: claim.Spec.VolumeName})
+		volume, err := e.volumeNamed(ctx, claim.Spec.VolumeName)
 		if err != nil {
 			return nil, err
 		}
@@ -259,6 +259,27 @@ func (e *Inspector) firstClaims(ctx context.Context, m *api.Migration, source *a
 		}
 	}
 	return objects, nil
+}
+
+// claimNamed is a claim of the source as it was listed for the checks that are being done, or else as it is; nil: there
+// is none.
+func (e *Inspector) claimNamed(ctx context.Context, name string) (*corev1.PersistentVolumeClaim, error) {
+	for i := range e.claims {
+		if e.claims[i].Name == name {
+			return &e.claims[i], nil
+		}
+	}
+	return endpoint.Get[corev1.PersistentVolumeClaim](ctx, e.Source.Live, e.Source.Key(name))
+}
+
+// volumeNamed is likewise for a volume.
+func (e *Inspector) volumeNamed(ctx context.Context, name string) (*corev1.PersistentVolume, error) {
+	for i := range e.moving {
+		if e.moving[i].Name == name {
+			return &e.moving[i], nil
+		}
+	}
+	return endpoint.Get[corev1.PersistentVolume](ctx, e.Source.Live, client.ObjectKey{Name: name})
 }
 
 // rehearsal is what the answer to a rehearsed creation says. What exists, or has no

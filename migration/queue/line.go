@@ -23,7 +23,7 @@ const (
 // and write more than in a handoff, and the first stop of all would be as late as that of the last.
 const (
 	// startingPart of those that may be active may start at once; fewestStarting where that is less.
-	startingPart   = 5
+	startingPart   = 10
 	fewestStarting = 4
 	// startingAtMost is how long one counts as starting: who waits for somebody does not hold up the others.
 	startingAtMost = 10 * time.Second

@@ -266,7 +266,7 @@ func TestLineInWords(t *testing.T) {
 // TestLineStarts: of those that may be active a few start at once, of one namespace half as many where it
 // may have half of the places; one that has begun, is gone or takes long makes room, and who waits says why.
 func TestLineStarts(t *testing.T) {
-	l, now := NewLine(40, 20), time.Unix(100, 0)
+	l, now := NewLine(80, 40), time.Unix(100, 0)
 	var all []Ticket
 	for i := range 20 {
 		one := inLine(strconv.Itoa(i), "west", i)
