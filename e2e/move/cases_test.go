@@ -150,6 +150,7 @@ var embeddedOnly = map[string]string{
 	"TestCopyOfSeveral":                played,
 	"TestCopyOfSeveralTurnsBack":       played,
 	"TestCopyToOtherModes":             played,
+	"TestCopyIntoWhatIsUsed":           played,
 	"TestCopyWithinReach":              played,
 	"TestCopyBesideOthers":             played,
 	"TestCopyOfDevices":                played,

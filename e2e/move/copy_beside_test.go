@@ -18,7 +18,9 @@ import (
 
 	"github.com/sliceshift/sliceshift/e2e/fixture"
 	"github.com/sliceshift/sliceshift/e2e/harness"
+	"github.com/sliceshift/sliceshift/internal/treetest"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/volumes"
 )
 
 // onNode is a node selector for one node.
@@ -44,31 +46,41 @@ func addNode(v *harness.Move, destination kubernetes.Interface, taint corev1.Tai
 	return node.Name
 }
 
+// addClassByHand adds a class whose volumes are made by hand, and bound where a pod is placed.
+func addClassByHand(v *harness.Move, client kubernetes.Interface, class string) {
+	_, err := client.StorageV1().StorageClasses().Create(v.Ctx, &storagev1.StorageClass{
+		ObjectMeta: metav1.ObjectMeta{Name: class}, Provisioner: "kubernetes.io/no-provisioner", VolumeBindingMode: new(storagev1.VolumeBindingWaitForFirstConsumer),
+	}, metav1.CreateOptions{})
+	v.Must(err)
+}
+
+// addDisk adds a free volume of a class, which is a folder of a node.
+func addDisk(v *harness.Move, client kubernetes.Interface, class, name, node, size, folder string) {
+	_, err := client.CoreV1().PersistentVolumes().Create(v.Ctx, &corev1.PersistentVolume{
+		ObjectMeta: metav1.ObjectMeta{Name: v.App.Namespace + "-" + name},
+		Spec: corev1.PersistentVolumeSpec{
+			Capacity: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse(size)}, StorageClassName: class,
+			AccessModes:                   []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
+			PersistentVolumeReclaimPolicy: corev1.PersistentVolumeReclaimDelete,
+			PersistentVolumeSource:        corev1.PersistentVolumeSource{Local: &corev1.LocalVolumeSource{Path: folder}},
+			NodeAffinity:                  &corev1.VolumeNodeAffinity{Required: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{onNode(node)}}},
+		},
+	}, metav1.CreateOptions{})
+	v.Must(err)
+}
+
 // ofTwoNodes has the destination's disks be those of nodes, and a class that waits for a pod choose among them: data are on a node of the
 // test's own, logs there and on node-0, and the application would rather be on node-0.
 func ofTwoNodes(v *harness.Move) {
 	class, destination := "nodes-"+v.App.Namespace, kubernetes.NewForConfigOrDie(v.To.RESTConfig())
 	taint := corev1.Taint{Key: "e2e.sliceshift.io/test", Value: v.App.Namespace, Effect: corev1.TaintEffectNoSchedule}
 	far := addNode(v, destination, taint)
-	_, err := destination.StorageV1().StorageClasses().Create(v.Ctx, &storagev1.StorageClass{
-		ObjectMeta: metav1.ObjectMeta{Name: class}, Provisioner: "kubernetes.io/no-provisioner", VolumeBindingMode: new(storagev1.VolumeBindingWaitForFirstConsumer),
-	}, metav1.CreateOptions{})
-	v.Must(err)
+	addClassByHand(v, destination, class)
 	folders := v.T.TempDir()
 	for _, disk := range []struct{ name, node, size string }{{"data", far, "2Gi"}, {"logs-near", "node-0", "1Gi"}, {"logs-far", far, "1Gi"}} {
 		folder := filepath.Join(folders, disk.name)
 		v.Must(os.Mkdir(folder, 0o700))
-		_, err := destination.CoreV1().PersistentVolumes().Create(v.Ctx, &corev1.PersistentVolume{
-			ObjectMeta: metav1.ObjectMeta{Name: v.App.Namespace + "-" + disk.name},
-			Spec: corev1.PersistentVolumeSpec{
-				Capacity: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse(disk.size)}, StorageClassName: class,
-				AccessModes:                   []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
-				PersistentVolumeReclaimPolicy: corev1.PersistentVolumeReclaimDelete,
-				PersistentVolumeSource:        corev1.PersistentVolumeSource{Local: &corev1.LocalVolumeSource{Path: folder}},
-				NodeAffinity:                  &corev1.VolumeNodeAffinity{Required: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{onNode(disk.node)}}},
-			},
-		}, metav1.CreateOptions{})
-		v.Must(err)
+		addDisk(v, destination, class, disk.name, disk.node, disk.size, folder)
 	}
 	for i := range v.Migration.Spec.Volumes {
 		v.Migration.Spec.Volumes[i].StorageClassName = &class
@@ -96,6 +108,39 @@ func TestCopyWithinReach(t *testing.T) {
 	v.expectEqual(logs, v.places(v.There(), "logs"))
 	if at := v.places(v.There(), "logs")[0]; filepath.Base(at) != "logs-far" {
 		t.Errorf("logs are on %s, out of reach of data", at)
+	}
+	v.Audit()
+}
+
+// TestCopyIntoWhatIsUsed: a volume that has files already, and that the binder has chosen for a copy, is left as it is, whatever its policy;
+// the ordinal runs on, and is moved once there is a new one.
+func TestCopyIntoWhatIsUsed(t *testing.T) {
+	t.Parallel()
+	var theirs string
+	var destination kubernetes.Interface
+	v := newMove(t, harness.Usual(1), harness.AcrossClusters, byCopy, func(v *harness.Move) {
+		class := "used-" + v.App.Namespace
+		destination, theirs = kubernetes.NewForConfigOrDie(v.To.RESTConfig()), v.T.TempDir()
+		treetest.In(v.T, theirs).File("ledger", []byte("theirs"))
+		addClassByHand(v, destination, class)
+		addDisk(v, destination, class, "used", "node-0", "1Gi", theirs)
+		v.Migration.Spec.Volumes[0].StorageClassName = &class
+	})
+	before, mover := v.filled(), v.Mover()
+	v.Drive(mover, harness.StalledWith(volumes.ReasonCopyNotEmpty)(func() error { return mover.Store.SetMode(v.Ctx, api.ModeRollback) }))
+	v.expectHome()
+	if text, err := os.ReadFile(filepath.Join(theirs, "ledger")); err != nil || string(text) != "theirs" {
+		t.Errorf("%q: %v", text, err)
+	}
+	_, err := destination.CoreV1().PersistentVolumes().Get(v.Ctx, v.App.Namespace+"-used", metav1.GetOptions{})
+	v.Must(err)
+	addDisk(v.Move, destination, "used-"+v.App.Namespace, "new", "node-0", "1Gi", v.T.TempDir())
+	v.Must(mover.Store.SetMode(v.Ctx, api.ModeRun))
+	v.Drive(mover)
+	v.ExpectMoved()
+	v.expectCopies(v.There(), before)
+	if text, err := os.ReadFile(filepath.Join(theirs, "ledger")); err != nil || string(text) != "theirs" {
+		t.Errorf("%q: %v", text, err)
 	}
 	v.Audit()
 }
