@@ -104,7 +104,7 @@ func (h Handing) Release() Verdict {
 	have := volume.ClaimRef
 	switch {
 	case !volume.Found:
-		return blocked(volumeGone(h.Giver))
+		return blocked(h.volumeGone())
 	case !have.Names(out) && !have.Names(h.Giver.Ref):
 		return blocked(strange(h.Giver))
 	case !have.Names(out) && departing(h.Giver) != nil:
@@ -148,9 +148,17 @@ func (h Handing) mark() string {
 	return mark
 }
 
-// volumeGone is for a giver whose volume is not there.
-func volumeGone(h Holding) *Problem {
-	return &Problem{ReasonVolumeLost, fmt.Sprintf("the volume of claim %s/%s does not exist on this side", h.Ref.Namespace, h.Ref.Name), "restore the PersistentVolume object"}
+// volumeGone is for a giver whose volume is not there, or is not known since somebody has deleted the claim that names it.
+func (h Handing) volumeGone() *Problem {
+	own, out := h.Giver, h.Outgoing
+	claim := fmt.Sprintf("claim %s/%s", own.Ref.Namespace, own.Ref.Name)
+	if own.Claim.Found || !out.Claim.Found || out.Claim.Volume == "" {
+		return &Problem{ReasonVolumeLost, "the volume of " + claim + " does not exist on this side", "restore the PersistentVolume object"}
+	}
+	return &Problem{
+		ReasonVolumeLost, fmt.Sprintf("%s was deleted while its volume %s was taken from it: claim %s/%s has that now, and it is intact", claim, out.Claim.Volume, out.Ref.Namespace, out.Ref.Name),
+		fmt.Sprintf("make the claim again as it was, with spec.volumeName: %s; the form of the other one is %s", out.Claim.Volume, out.Command("get pvc -n %s %s -o yaml", out.Ref.Namespace, out.Ref.Name)),
+	}
 }
 
 // strange is for a volume that names neither the ordinal's claim nor one of this attempt.
@@ -299,7 +307,7 @@ func (h Handing) GoBack() Verdict {
 	released := volume.ClaimRef.Names(h.Outgoing.Ref)
 	switch {
 	case !volume.Found:
-		return blocked(volumeGone(giver))
+		return blocked(h.volumeGone())
 	case !h.secured(giver):
 		return h.Write(Secure, volume, giver.Ref, true)
 	case released && in.Volume.Found && !h.secured(in):

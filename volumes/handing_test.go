@@ -167,6 +167,7 @@ func TestRelease(t *testing.T) {
 	handingSteps{
 		"released":               {as, ""},
 		"there is no volume":     {first(func(v *Volume) { *v = Volume{} }), "blocked: VolumeLost"},
+		"its claim was deleted":  {func(h *Handing) { h.Giver.Claim, h.Giver.Volume = Claim{}, Volume{} }, "blocked: VolumeLost"},
 		"of somebody else":       {first(func(v *Volume) { v.ClaimRef.Name = "another" }), "blocked: ForeignVolume"},
 		"still the ordinal's":    {own, "Release at the giver"},
 		"and not secured":        {func(h *Handing) { own(h); h.Giver.Volume.Note = Note{} }, "Secure at the giver"},
@@ -352,5 +353,21 @@ func TestSecureOfSecond(t *testing.T) {
 	a := h.Secure(h.Giver).Action
 	if a == nil || a.Verb != Secure || !a.Copy.AtGiver || a.Note != (Note{Policy: corev1.PersistentVolumeReclaimDelete, By: owner}) || a.Ref != h.Giver.Ref {
 		t.Errorf("secured by %+v", a)
+	}
+}
+
+// TestClaimDeletedWhileReleased: who has deleted the claim of a volume that is held by the outgoing one is told where it is, and how to make
+// the claim again.
+func TestClaimDeletedWhileReleased(t *testing.T) {
+	h := filledSecond()
+	h.Giver.Claim, h.Giver.Volume = Claim{}, Volume{}
+	told := h.Release().Blocked
+	for _, part := range []string{"east/data-web-0 was deleted", "volume " + h.Outgoing.Claim.Volume, h.Outgoing.Ref.Name, "intact"} {
+		if told == nil || !strings.Contains(told.Message, part) {
+			t.Errorf("%q is not told: %+v", part, told)
+		}
+	}
+	if told != nil && !strings.Contains(told.Remedy, "spec.volumeName: "+h.Outgoing.Claim.Volume) {
+		t.Errorf("%q", told.Remedy)
 	}
 }

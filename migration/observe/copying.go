@@ -202,10 +202,14 @@ func copyingOf(m *api.Migration, source, destination *observed, v plan.OrdinalVo
 	} else {
 		seen.Snapshot.Giver, seen.Snapshot.Taker = source.baseSide(v.Source.Volume), destination.baseSide(v.Destination.Volume)
 	}
-	if claim := source.claims[v.Source.Ref.Name]; claim != nil {
+	recorded := plan.RecordedVolume(m.Status.Handoff, v.Ordinal, v.Template).Copy
+	claim := source.claims[v.Source.Ref.Name]
+	if recorded.Giver == string(plan.DestinationSide) { // it may have grown there
+		claim = destination.claims[v.Destination.Ref.Name]
+	}
+	if claim != nil {
 		seen.Asked.Needed = valueOf(methods.Needed(claim))
 	}
-	recorded := plan.RecordedVolume(m.Status.Handoff, v.Ordinal, v.Template).Copy
 	if recorded.Number == 0 {
 		return seen
 	}

@@ -5,9 +5,11 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/sliceshift/sliceshift/migration/plan"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/volumes"
 )
@@ -50,5 +52,23 @@ func TestTwins(t *testing.T) {
 				t.Errorf("failed: %v", source.err)
 			}
 		})
+	}
+}
+
+// TestNeeded: a new volume is as large as what is copied into it: that of the side that the attempt copies from, where it may have grown.
+func TestNeeded(t *testing.T) {
+	claim := func(size string) map[string]*corev1.PersistentVolumeClaim {
+		asked := corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse(size)}}
+		return map[string]*corev1.PersistentVolumeClaim{"data-web-2": {Spec: corev1.PersistentVolumeClaimSpec{Resources: asked}}}
+	}
+	ref := volumes.Holding{Ref: volumes.Ref{Name: "data-web-2"}}
+	v := plan.OrdinalVolume{Ordinal: 2, Template: "data", Method: api.MethodCopy, Source: ref, Destination: ref}
+	for giver, want := range map[plan.SideName]int64{"": 1 << 30, plan.SourceSide: 1 << 30, plan.DestinationSide: 3 << 30} {
+		m := &api.Migration{Status: api.MigrationStatus{Handoff: &api.Handoff{Ordinal: 2, Volumes: []api.HandoffVolume{{
+			ClaimTemplate: "data", Copy: api.CopyAttempt{Number: 7, Giver: string(giver)},
+		}}}}}
+		if got := copyingOf(m, &observed{claims: claim("1Gi")}, &observed{claims: claim("3Gi")}, v).Asked.Needed; got != want {
+			t.Errorf("copied from %q: %d bytes, want %d", giver, got, want)
+		}
 	}
 }
