@@ -43,8 +43,8 @@ func unwritten(err error) bool {
 func holdUnstored(lost *records.NotStoredError) *plan.Hold {
 	if lost.Refused != nil {
 		return plan.Stalled(api.ReasonStatusNotStored,
-			fmt.Sprintf("the API server has refused the status of the Migration, which the move must not forget: its resource definition is of another version than this process, or a webhook has changed what was written; nothing is done on either side without it; its answer: %s",
-				endpoint.OneLine(lost.Refused)),
+			"the API server has refused the status of the Migration, which the move must not forget: its resource definition is of another version than this process, or a webhook has changed what was written; nothing is done on either side without it; its answer: "+
+				endpoint.OneLine(lost.Refused),
 			"install the definitions of this version: "+plan.Migrate(localName, "", "install --crds-only")).Hold
 	}
 	return plan.Stalled(api.ReasonStatusNotStored,

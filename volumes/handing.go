@@ -102,13 +102,9 @@ func (h Handing) Release() Verdict {
 	out, volume := h.Outgoing.Ref, h.Giver.Volume
 	out.UID = h.Outgoing.Claim.UID
 	have := volume.ClaimRef
-	switch {
-	case !volume.Found:
-		return blocked(h.volumeGone())
-	case !have.Names(out) && !have.Names(h.Giver.Ref):
-		return blocked(strange(h.Giver))
-	case !have.Names(out) && departing(h.Giver) != nil:
-		return blocked(departing(h.Giver))
+	switch problem := h.unreleasable(); {
+	case problem != nil:
+		return blocked(problem)
 	case !h.secured(h.Giver):
 		return h.Write(Secure, volume, h.Giver.Ref, true)
 	case h.Outgoing.Claim.Ours && h.Outgoing.Claim.Terminating:
@@ -116,10 +112,7 @@ func (h Handing) Release() Verdict {
 	case h.Outgoing.Claim.Found && h.Outgoing.Claim.Ours && h.Outgoing.Claim.Volume != volume.Name:
 		return h.deleteLost(h.Outgoing, true) // it has come late, for a volume that was copied before
 	case !have.Names(out) && h.Sender.Found && !h.Sender.Foreign && h.Sender.Pass > h.Attempt.Passes:
-		// Somebody has pointed it back while it was read: what that pass has found counts for nothing.
-		next := h.Attempt
-		next.Passes, next.Seal, next.Differs = h.Sender.Pass, api.CopySeal{}, "the volume itself, which was given back to its ordinal meanwhile"
-		return Verdict{Attempt: &next}
+		return h.givenBack()
 	case !have.Names(out) || volume.Released == "" || have.UID != "" && have.UID != out.UID:
 		verdict := h.Write(Release, volume, out, true)
 		verdict.Action.Copy.Released = h.Fence
@@ -135,6 +128,27 @@ func (h Handing) Release() Verdict {
 		return Awaits("claim %s/%s is bound to volume %s", out.Namespace, out.Name, volume.Name)
 	}
 	return Verdict{}
+}
+
+// unreleasable is why the giver's volume cannot be pointed at the outgoing claim; nil: it can, or is.
+func (h Handing) unreleasable() *Problem {
+	have, released := h.Giver.Volume.ClaimRef, h.Giver.Volume.ClaimRef.Names(h.Outgoing.Ref)
+	switch {
+	case !h.Giver.Volume.Found:
+		return h.volumeGone()
+	case !released && !have.Names(h.Giver.Ref):
+		return strange(h.Giver)
+	case !released:
+		return departing(h.Giver)
+	}
+	return nil
+}
+
+// givenBack is for a volume that somebody has pointed back while it was read: what that pass has found counts for nothing.
+func (h Handing) givenBack() Verdict {
+	next := h.Attempt
+	next.Passes, next.Seal, next.Differs = h.Sender.Pass, api.CopySeal{}, "the volume itself, which was given back to its ordinal meanwhile"
+	return Verdict{Attempt: &next}
 }
 
 // mark tells a release from every other one that is known: where somebody has pointed the volume back under the same fence, by

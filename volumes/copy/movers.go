@@ -204,15 +204,12 @@ func (v view) ended() (volumes.Verdict, bool) {
 	r, s := v.c.Receiver, v.mover(v.sends())
 	receives, sends := v.current(volumes.RoleReceiver), v.current(v.sends())
 	received, sent := receives && did(r), sends && did(s)
+	if receives {
+		if verdict := v.spoiled(r); !verdict.Done() {
+			return verdict, true
+		}
+	}
 	switch {
-	case receives && r.Key != "" && v.lost():
-		next := v.c.Attempt
-		next.Dropped = true // first: without its movers nothing would tell that it was lost
-		return volumes.Verdict{Attempt: &next}, true
-	case receives && r.Result.Holds != "":
-		return v.holds(r.Result.Holds), true
-	case receives && r.Result.Torn:
-		return v.tore(), true
 	case received && sent:
 		return v.passed(), true
 	case !v.warming && receives && r.Ended && r.Result.Differs != "":
@@ -225,6 +222,21 @@ func (v view) ended() (volumes.Verdict, bool) {
 		return v.removeAll(), true
 	}
 	return volumes.Verdict{}, false
+}
+
+// spoiled records that the new volume cannot be used, whatever else its receiver says; done: nothing says so.
+func (v view) spoiled(r volumes.Mover) volumes.Verdict {
+	switch {
+	case r.Key != "" && v.lost():
+		next := v.c.Attempt
+		next.Dropped = true // first: without its movers nothing would tell that it was lost
+		return volumes.Verdict{Attempt: &next}
+	case r.Result.Holds != "":
+		return v.holds(r.Result.Holds)
+	case r.Result.Torn:
+		return v.tore()
+	}
+	return volumes.Verdict{}
 }
 
 // lost says whether the claim that a receiver has mounted is gone, or goes: what it has written goes with it. Another claim of

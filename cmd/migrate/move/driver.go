@@ -80,7 +80,7 @@ func (d driver) movedOn(ctx context.Context, m *api.Migration) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, probeFor)
 	defer cancel()
 	if id, err := d.task.destination.ID(ctx); err != nil || id != m.Status.Baseline.DestinationCluster {
-		return "", nil //nolint:nilerr // it is said to be off
+		return "", nil // it is said to be off
 	}
 	return movedOnAt(ctx, d.task.destination, cmp.Or(m.Spec.Destination.Namespace, m.Namespace), m)
 }
