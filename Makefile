@@ -142,7 +142,7 @@ unit: # the tests that need no cluster, in a random order
 	@$(GOTEST) $(RACE) -shuffle=on $$(./hack/packages concurrent)
 
 unit-sequential: # those of packages without goroutines, which have no use for the race detector
-	@$(GOTEST) -shuffle=on $$(./hack/packages sequential)
+	@$(GOTEST) -timeout 20m -shuffle=on $$(./hack/packages sequential)
 
 skopeo: # what pushes an image as the pages say
 	@command -v skopeo >/dev/null || { apt-get update -q && apt-get install -y --no-install-recommends skopeo; } >/dev/null
