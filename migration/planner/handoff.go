@@ -229,6 +229,37 @@ func (p handoffPlanner) fill(v plan.OrdinalVolume) volumes.Verdict {
 	return volumes.Verdict{}
 }
 
+// together is what is next of volumes of an ordinal that do not wait for each other: the first thing to be done, or else what is waited
+// for, and first of all what cannot go on; nil: nothing is. It is looked again as soon as any of them asks for.
+func (p carryPlanner) together(held []plan.OrdinalVolume, judge func(plan.OrdinalVolume) volumes.Verdict) *plan.Decision {
+	var waits *plan.Decision
+	for _, v := range held {
+		decision := p.volumeDecision(v, judge(v))
+		switch {
+		case decision == nil:
+		case decision.Hold == nil:
+			return decision
+		case waits == nil:
+			waits = decision
+		default:
+			waits = waiting(waits, decision)
+		}
+	}
+	return waits
+}
+
+// waiting is what of two volumes a person is told that wait, and when either is looked at again.
+func waiting(one, other *plan.Decision) *plan.Decision {
+	told := *one
+	if other.Hold.Stalled && !one.Hold.Stalled {
+		told = *other
+	}
+	if told.Wait = min(one.Wait, other.Wait); told.Wait == 0 {
+		told.Wait = max(one.Wait, other.Wait)
+	}
+	return &told
+}
+
 // goesOn has an ordinal go on after all that was turned round by itself when the write that takes its copy over was still
 // on its way, and has arrived since: back it would go by another copy alone.
 func (p handoffPlanner) goesOn(held []plan.OrdinalVolume) *plan.Decision {
