@@ -70,7 +70,7 @@ func ViewVolume(volume *corev1.PersistentVolume, owner types.UID) Volume {
 		Class:  volume.Spec.StorageClassName, FileSystem: fileSystem(volume.Spec),
 		Handle: Handle(volume), Terminating: volume.DeletionTimestamp != nil,
 		Ours: volume.Annotations[api.OwnerAnnotationKey] == string(owner), Fence: volume.Annotations[api.FenceAnnotationKey],
-		Chosen:   volume.Annotations[boundByController] != "",
+		Chosen:   chosen(volume),
 		Released: volume.Annotations[api.ReleasedAnnotationKey], Seal: volume.Annotations[api.SealAnnotationKey],
 	}
 	if since := volume.Status.LastPhaseTransitionTime; since != nil {
@@ -80,6 +80,13 @@ func ViewVolume(volume *corev1.PersistentVolume, owner types.UID) Volume {
 		view.ClaimRef = Ref{Namespace: ref.Namespace, Name: ref.Name, UID: ref.UID}
 	}
 	return view
+}
+
+// chosen says whether the binder has bound a volume that was there before. It marks those as well that it has made itself, and names these
+// after their claims (kubernetes pkg/controller/volume/persistentvolume, getProvisionedVolumeNameForClaim).
+func chosen(volume *corev1.PersistentVolume) bool {
+	ref := volume.Spec.ClaimRef
+	return volume.Annotations[boundByController] != "" && ref != nil && volume.Name != "pvc-"+string(ref.UID)
 }
 
 // fileSystem is what a volume says of its own.

@@ -144,3 +144,28 @@ func TestCommandsNameTheCluster(t *testing.T) {
 		}
 	}
 }
+
+// TestChosen: a volume that the binder has chosen was there before the claim; one that a provisioner has made for it was not, also where
+// that is the binder itself.
+func TestChosen(t *testing.T) {
+	for name, tc := range map[string]struct {
+		volume string
+		marked bool
+		want   bool
+	}{
+		"a driver has made it":                 {"pvc-uid", false, false},
+		"somebody has reserved it":             {"disk-7", false, false},
+		"the binder has made it":               {"pvc-uid", true, false},
+		"the binder has chosen it":             {"disk-7", true, true},
+		"it was made for another claim before": {"pvc-another", true, true},
+	} {
+		pv := &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: tc.volume}}
+		pv.Spec.ClaimRef = &corev1.ObjectReference{Namespace: "shop", Name: "data-web-0", UID: "uid"}
+		if tc.marked {
+			pv.Annotations = map[string]string{boundByController: "yes"}
+		}
+		if got := ViewVolume(pv, "").Chosen; got != tc.want {
+			t.Errorf("%s: %t", name, got)
+		}
+	}
+}
