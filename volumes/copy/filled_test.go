@@ -89,9 +89,6 @@ func TestNotNew(t *testing.T) {
 func TestFresh(t *testing.T) {
 	w := newWorld()
 	for range 300 {
-		if action := w.Pair().Copy; action.Attempt.Filling != w.Record.Filling {
-			t.Fatal("the record is not what is seen")
-		}
 		verdict := (Copy{}).Ahead(w.Pair())
 		if w.Runs != w.Giver {
 			verdict = (Copy{}).Transfer(w.Pair())
@@ -107,5 +104,45 @@ func TestFresh(t *testing.T) {
 	}
 	if w.Runs != 1-w.Giver || !w.Record.Filling {
 		t.Errorf("it has not arrived: %+v", w.Record)
+	}
+}
+
+// TestClaimLostBetweenPasses: once something was written the claim is not made again under its name: nobody would look at what the
+// volume of another one has.
+func TestClaimLostBetweenPasses(t *testing.T) {
+	w := newWorld()
+	for !w.Record.Filling {
+		w.Step(t)
+	}
+	before := w.Record.Number
+	w.movers, w.Places[1-w.Giver].Incoming, w.used = map[string]*pod{}, map[string]volumes.Claim{}, true
+	w.made = map[string]bool{} // those of before count for nothing
+	for n := range 60 {
+		if w.Step(t); n > 0 && w.Record.Number == before && w.Record.Filling && len(w.Places[1-w.Giver].Incoming) > 0 {
+			t.Fatalf("a claim is made for an attempt that was written to: %+v", w.Record)
+		}
+		w.Check(t)
+	}
+	if w.Record.Number == before {
+		t.Errorf("no other attempt has begun: %+v", w.Record)
+	}
+}
+
+// TestHoldsItsOwn: a receiver that was asked for before anything was written, and comes after, finds the copy. It is made anew.
+func TestHoldsItsOwn(t *testing.T) {
+	w := until(t, introduced)
+	var name string
+	for _, mover := range w.names() {
+		if m := w.movers[mover]; m.role == volumes.RoleReceiver {
+			name, m.Ended, m.Key, m.Result = mover, true, "", volumes.MoverResult{Holds: "data"}
+		}
+	}
+	for range 100 {
+		if w.Step(t); w.Record.Holds != "" {
+			t.Fatalf("its own copy is taken for somebody else's: %+v", w.Record)
+		}
+	}
+	if w.movers[name] != nil && w.movers[name].Result.Holds != "" || w.Runs != 1 {
+		t.Errorf("it does not go on: %+v", w.Record)
 	}
 }

@@ -231,7 +231,7 @@ func (v view) spoiled(r volumes.Mover) volumes.Verdict {
 		next := v.c.Attempt
 		next.Dropped = true // first: without its movers nothing would tell that it was lost
 		return volumes.Verdict{Attempt: &next}
-	case r.Result.Holds != "":
+	case r.Result.Holds != "" && !v.c.Attempt.Filling: // else it has come late, and what it found is the copy
 		return v.holds(r.Result.Holds)
 	case r.Result.Torn:
 		return v.tore()

@@ -125,8 +125,8 @@ func (v view) incoming() volumes.Verdict {
 	switch {
 	case in.Parked():
 		return v.begin() // it was about to be taken over when the move turned round
-	case !in.Claim.Found && v.c.Attempt.Begun != v.Fence:
-		return v.begin() // a claim for the one before may still come
+	case !in.Claim.Found && (v.c.Attempt.Begun != v.Fence || v.c.Attempt.Filling):
+		return v.begin() // a claim for the one before may still come; and nobody has looked at the volume of another one
 	case !in.Claim.Found:
 		verdict := v.act(volumes.CreateIncoming, false)
 		verdict.Action.Ref, verdict.Action.Copy.Attempt, verdict.Action.Copy.Class = in.Ref, v.c.Attempt.Number, v.Taker.Volume.Class

@@ -230,6 +230,9 @@ func (f *Spec) volumes() ([]api.VolumeSpec, error) {
 			return nil, command.Usagef("--%s must be TEMPLATE=MODE, or TEMPLATE=MODE+MODE", AccessModes)
 		}
 		for mode := range strings.SplitSeq(modes, "+") {
+			if !slices.Contains(knownModes, corev1.PersistentVolumeAccessMode(mode)) {
+				return nil, command.Usagef("--%s %s=%s: %q is no access mode; they are %s", AccessModes, template, modes, mode, api.Modes(knownModes))
+			}
 			of(template).AccessModes = append(of(template).AccessModes, corev1.PersistentVolumeAccessMode(mode))
 		}
 	}
@@ -246,6 +249,9 @@ func (f *Spec) volumes() ([]api.VolumeSpec, error) {
 	}
 	var volumes []api.VolumeSpec
 	for _, template := range slices.Sorted(maps.Keys(templates)) {
+		if why := wrongModes(*templates[template]); why != "" {
+			return nil, command.Usagef("--%s %s=%s: %s", AccessModes, template, api.Modes(templates[template].AccessModes), why)
+		}
 		volumes = append(volumes, *templates[template])
 	}
 	return volumes, nil

@@ -2,6 +2,7 @@ package flags
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -69,6 +70,26 @@ func wrongWord(method, word string) string {
 		}
 	}
 	return fmt.Sprintf("%q is none of what can be said of method %s: %s", word, method, known)
+}
+
+// knownModes are the access modes of claims.
+var knownModes = []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce, corev1.ReadOnlyMany, corev1.ReadWriteMany, corev1.ReadWriteOncePod}
+
+// wrongModes says why the access modes of a claim template cannot be those of new volumes, as the resource definition does; empty:
+// they can.
+func wrongModes(asked api.VolumeSpec) string {
+	modes := asked.AccessModes
+	switch {
+	case len(modes) == 0:
+		return ""
+	case asked.Method == api.MethodRebind:
+		return fmt.Sprintf("they are of new volumes, and method rebind makes none: name another with --%s", Volume)
+	case len(modes) == 1 && modes[0] == corev1.ReadOnlyMany:
+		return "there must be one that pods can write by"
+	case len(modes) > 1 && slices.Contains(modes, corev1.ReadWriteOncePod):
+		return "ReadWriteOncePod stands alone"
+	}
+	return ""
 }
 
 // readEmpty reads a word about method Empty, and says whether there is such a word.
