@@ -83,7 +83,7 @@ func wrongModes(asked api.VolumeSpec) string {
 	case len(modes) == 0:
 		return ""
 	case asked.Method == api.MethodRebind:
-		return fmt.Sprintf("they are of new volumes, and method rebind makes none: name another with --%s", Volume)
+		return "they are of new volumes, and method rebind makes none: name another with --" + Volume
 	case len(modes) == 1 && modes[0] == corev1.ReadOnlyMany:
 		return "there must be one that pods can write by"
 	case len(modes) > 1 && slices.Contains(modes, corev1.ReadWriteOncePod):
