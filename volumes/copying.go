@@ -29,6 +29,8 @@ type Copying struct {
 	Base Base
 	// Beside is where the ordinal's other claims have their volumes.
 	Beside Beside
+	// WaitsForPod is true when the incoming claim gets its volume only where a pod is to run.
+	WaitsForPod bool
 	// Pod is the ordinal's own, at the pair's giver.
 	Pod CopyPod
 	// Early is true where it is not the ordinal's turn yet.

@@ -19,8 +19,6 @@ type Snapshotting struct {
 	Taken, Import Snapshot
 	// Source is the VolumeSnapshot that the incoming claim is filled from, as that claim says; empty: from none.
 	Source string
-	// WaitsForPod is true when the incoming claim gets its volume only where a pod is to run.
-	WaitsForPod bool
 }
 
 // SnapshotSide is what a cluster can do with snapshots of the volumes of a claim template.

@@ -46,21 +46,24 @@ type verdict struct {
 	// model is what the model found first, tests are those that failed.
 	model string
 	tests []string
+	// commit is the one at which it was planted.
+	commit string
 }
 
 func (v verdict) caught() bool { return v.model != "" || len(v.tests) > 0 }
 
 func main() {
 	only := flag.String("only", "", "a regular expression: plant only the faults that match; the others keep their lines in the list")
-	out := flag.String("o", "docs/planted.md", "the list that is written; empty: none")
+	fresh := flag.Bool("new", false, "plant only those that have no line in the list yet")
+	out := flag.String("o", "docs/planted.md", "the list, which is written after each fault; empty: none")
 	flag.Parse()
-	if err := run(context.Background(), *only, *out); err != nil {
+	if err := run(context.Background(), *only, *fresh, *out); err != nil {
 		fmt.Fprintln(os.Stderr, "mutants:", err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, only, out string) error {
+func run(ctx context.Context, only string, fresh bool, out string) error {
 	var mutants []mutant
 	if err := yaml.UnmarshalStrict(list, &mutants); err != nil {
 		return err
@@ -77,18 +80,10 @@ func run(ctx context.Context, only, out string) error {
 		return err
 	}
 	defer os.RemoveAll(folder.Dir)
-	bench := bench{folder}
-	known := knownFrom(out)
-	var verdicts []verdict
+	bench, known := bench{folder}, knownFrom(out)
 	var wrong error
 	for i, m := range mutants {
-		if !match.MatchString(m.File + " " + m.Fault) {
-			v, found := known[m.Fault]
-			if !found && out != "" {
-				wrong = errors.Join(wrong, fmt.Errorf("%s: %s: it has never been planted", m.File, m.Fault))
-			}
-			v.mutant = m
-			verdicts = append(verdicts, v)
+		if _, found := known[m.Fault]; fresh && found || !match.MatchString(m.File+" "+m.Fault) {
 			continue
 		}
 		v, err := bench.try(ctx, m)
@@ -96,13 +91,31 @@ func run(ctx context.Context, only, out string) error {
 			err = errors.New("nothing has caught it")
 		}
 		if err != nil {
+			fmt.Fprintf(os.Stderr, "%2d of %d  %s: %s: %v\n", i+1, len(mutants), m.File, m.Fault, err)
 			wrong = errors.Join(wrong, fmt.Errorf("%s: %s: %w", m.File, m.Fault, err))
+			continue
 		}
 		fmt.Fprintf(os.Stderr, "%2d of %d  %s: %s: %s; %d tests\n", i+1, len(mutants), m.File, m.Fault, v.model, len(v.tests))
-		verdicts = append(verdicts, v)
+		v.commit = figures.Commit(".")
+		known[m.Fault] = v
+		if err := write(out, mutants, known); err != nil {
+			return err
+		}
 	}
-	if wrong != nil || out == "" {
-		return wrong
+	return wrong
+}
+
+// write writes the list of what is known: hours of it are not lost with the process.
+func write(out string, mutants []mutant, known map[string]verdict) error {
+	if out == "" {
+		return nil
+	}
+	var verdicts []verdict
+	for _, m := range mutants {
+		if v, found := known[m.Fault]; found {
+			v.mutant = m
+			verdicts = append(verdicts, v)
+		}
 	}
 	measured, err := figures.Block(".", "mutants-list", table(verdicts))
 	if err != nil {
@@ -118,11 +131,11 @@ func knownFrom(list string) map[string]verdict {
 	known := map[string]verdict{}
 	for line := range strings.Lines(string(data)) {
 		cells := strings.Split(strings.TrimSuffix(strings.TrimPrefix(strings.TrimSpace(line), "| "), " |"), " | ")
-		const columns = 5
-		if len(cells) != columns {
+		const columns = 6
+		if len(cells) != columns || cells[1] == "fault" {
 			continue
 		}
-		v := verdict{model: uncell(cells[3])}
+		v := verdict{model: uncell(cells[3]), commit: cells[5]}
 		if tests := uncell(cells[4]); tests != "" {
 			v.tests = strings.Split(tests, ", ")
 		}
@@ -167,7 +180,8 @@ const intro = "# Planted faults, and what catches them\n\nGenerated from hack/mu
 [mutants.md](mutants.md); these are what no tool thinks of. Each line is one fault that is planted
 in the code by itself, and what fails then: the model (TestModel of package model within its
 small bounds, see [safety.md](safety.md)), with the first thing that it finds wrong, and the first
-of the other tests that fails, of the package that has the fault, of package model or of package migration.
+of the other tests that fails, of the package that has the fault, of package model or of package migration; and the
+commit at which that was so.
 
 `
 
@@ -183,9 +197,9 @@ func table(verdicts []verdict) string {
 		}
 	}
 	fmt.Fprintf(&b, "%d faults: the model catches %d, the other tests %d, together all %d.\n\n", len(verdicts), byModel, byTests, len(verdicts))
-	b.WriteString("| file | fault | breaks | the model says | test |\n|---|---|---|---|---|\n")
+	b.WriteString("| file | fault | breaks | the model says | test | commit |\n|---|---|---|---|---|---|\n")
 	for _, v := range verdicts {
-		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", v.File, v.Fault, v.Breaks, cell(v.model), cell(strings.Join(v.tests, ", ")))
+		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s |\n", v.File, v.Fault, v.Breaks, cell(v.model), cell(strings.Join(v.tests, ", ")), v.commit)
 	}
 	return b.String()
 }

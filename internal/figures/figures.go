@@ -89,7 +89,7 @@ func Block(root, target, text string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return render(target, strings.TrimSuffix(text, "\n")+"\n", commit(root), code, nil), nil
+	return render(target, strings.TrimSuffix(text, "\n")+"\n", Commit(root), code, nil), nil
 }
 
 // Refresh finds out for the page at path, at each of its figures, what has changed since, and
@@ -229,8 +229,8 @@ func rootOf(path string) (string, error) {
 	return "", err
 }
 
-// commit is the one that is checked out, and whether something has changed since.
-func commit(root string) string {
+// Commit is the one that is checked out, and whether something has changed since.
+func Commit(root string) string {
 	in := program.In{Dir: root}
 	id, err := in.Output(context.Background(), "git", "rev-parse", "--short=12", "HEAD")
 	if err != nil {

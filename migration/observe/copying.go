@@ -30,10 +30,12 @@ type copyPart struct {
 	sealed     string
 	claim      *corev1.PersistentVolumeClaim
 	volumeName string
-	pod        *corev1.Pod
-	warmName   string
-	warm       *corev1.Pod
-	service    *corev1.Service
+	// waits: the new claim gets its volume only where a pod is to run.
+	waits    bool
+	pod      *corev1.Pod
+	warmName string
+	warm     *corev1.Pod
+	service  *corev1.Service
 	// dropped: nobody goes on with it, and twin is another volume of the new one's disk; empty: none.
 	dropped bool
 	twin    string
@@ -158,13 +160,15 @@ func (f *observed) readCopy(ctx context.Context, part *copyPart) (volume *corev1
 	if part.role != volumes.RoleReceiver {
 		return nil, part.base.read(ctx, at)
 	}
-	if part.snap != nil {
-		part.snap.waits, err = waitsForPod(ctx, at, part.claim)
-	} else {
-		part.service, err = endpoint.Get[corev1.Service](ctx, at.Live, at.Key(part.claimName))
+	if part.snap == nil {
+		if part.service, err = endpoint.Get[corev1.Service](ctx, at.Live, at.Key(part.claimName)); err != nil {
+			return nil, err
+		}
 	}
-	if err != nil {
-		return nil, err
+	if part.snap != nil || len(f.copying) > 1 { // else the pod that writes is made either way
+		if part.waits, err = waitsForPod(ctx, at, part.claim); err != nil {
+			return nil, err
+		}
 	}
 	part.volumeName = part.sealed
 	if part.claim != nil && part.claim.Spec.VolumeName != "" {
@@ -226,7 +230,7 @@ func (f *observed) putCopy(m *api.Migration, part *copyPart, own volumes.Holding
 	if part.role == volumes.RoleSender {
 		seen.Outgoing = f.outgoing(m, part, own)
 	} else {
-		seen.Incoming = f.incoming(m, part)
+		seen.Incoming, seen.WaitsForPod = f.incoming(m, part), part.waits
 	}
 	switch {
 	case part.snap != nil:

@@ -29,8 +29,6 @@ type snapshotPart struct {
 	// name is that of the VolumeSnapshot, and contentName that of its content where it is known without it.
 	name, contentName string
 	snapshot, content *unstructured.Unstructured
-	// waits is true when the incoming claim gets its volume only where a pod is to run.
-	waits bool
 }
 
 // snapshotPartOf is what is to be read of a snapshot on a side, and the pod of it there.
@@ -154,7 +152,7 @@ func (part *copyPart) putSnapshot(seen *volumes.Copying, owner types.UID) {
 		seen.Snapshot.Taken = s
 		return
 	}
-	seen.Snapshot.Import, seen.Placeholder, seen.Snapshot.WaitsForPod = s, moverOf(part.pod, owner), part.snap.waits
+	seen.Snapshot.Import, seen.Placeholder = s, moverOf(part.pod, owner)
 	if part.claim != nil {
 		seen.Snapshot.Source = manifest.SourceOf(part.claim)
 	}

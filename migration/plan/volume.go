@@ -34,13 +34,19 @@ func (v OrdinalVolume) fillsAhead() bool {
 	return ahead
 }
 
-// comesFirst says whether it gets its volume before another one of the ordinal, which is behind it in the order of templates or not.
+// comesFirst says whether it gets its volume before another one of the ordinal, which is behind it in the order of templates or not. Nobody
+// can say where a driver makes a volume that waits for no pod, so that the others are made where that is.
 func (v OrdinalVolume) comesFirst(other OrdinalVolume, behind bool) bool {
-	if v.fillsAhead() != other.fillsAhead() {
+	switch {
+	case v.fillsAhead() != other.fillsAhead():
 		return v.fillsAhead()
+	case v.waitsForPod() != other.waitsForPod():
+		return other.waitsForPod()
 	}
 	return behind
 }
+
+func (v OrdinalVolume) waitsForPod() bool { return v.Copy != nil && v.Copy.WaitsForPod }
 
 // BesideOf is where the ordinal of a volume has its other ones. all are in the order of the claim templates.
 func BesideOf(all []OrdinalVolume, v OrdinalVolume, giver SideName) volumes.Beside {

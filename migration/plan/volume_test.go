@@ -32,6 +32,12 @@ func way(template string, method api.VolumeMethod, incoming, taken string) plan.
 	return v
 }
 
+// placed is one whose volume is made where a pod is to run, or, if not, at once.
+func placed(v plan.OrdinalVolume, waits bool) plan.OrdinalVolume {
+	v.Copy.WaitsForPod = waits
+	return v
+}
+
 // TestBesideOf: a new volume is made beside those that the ordinal has, or will have, at the taker, and one after the other: first those
 // that are filled while it runs, in the order of the templates.
 func TestBesideOf(t *testing.T) {
@@ -66,6 +72,31 @@ func TestBesideOf(t *testing.T) {
 			}
 			if diff := cmp.Diff(tc.want, plan.BesideOf(all, v, plan.SourceSide)); diff != "" {
 				t.Error(diff)
+			}
+		})
+	}
+}
+
+// TestMadeAtOnceComesFirst: of two volumes one is made after the other, and first the one that waits for no pod, whatever their templates' order.
+func TestMadeAtOnceComesFirst(t *testing.T) {
+	for name, tc := range map[string]struct{ data, logs, first string }{
+		"both at once":     {"now", "now", "data"},
+		"both with a pod":  {"late", "late", "data"},
+		"the first waits":  {"late", "now", "logs"},
+		"the second waits": {"now", "late", "data"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			data := placed(way("data", api.MethodCopy, "", ""), tc.data == "late")
+			logs := placed(way("logs", api.MethodCopy, "", ""), tc.logs == "late")
+			all := []plan.OrdinalVolume{data, logs}
+			for _, v := range all {
+				want := volumes.Beside{Unplaced: "in-" + tc.first}
+				if v.Template == tc.first {
+					want = volumes.Beside{}
+				}
+				if diff := cmp.Diff(want, plan.BesideOf(all, v, plan.SourceSide)); diff != "" {
+					t.Errorf("%s: %s", v.Template, diff)
+				}
 			}
 		})
 	}

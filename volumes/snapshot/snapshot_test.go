@@ -129,7 +129,7 @@ func TestRestore(t *testing.T) {
 		"ready without a handle":       {volumes.CreateIncoming, func(p *volumes.Pair) { p.Copy.Snapshot.Import.Content.Handle = "" }, "waits until VolumeSnapshot west/NAME, the imported one, is ready"},
 		"not ready":                    {volumes.CreateIncoming, func(p *volumes.Pair) { p.Copy.Snapshot.Import.Ready = false }, "waits until VolumeSnapshot west/NAME, the imported one, is ready"},
 		"placed":                       {volumes.CreateMover, func(*volumes.Pair) {}, "CreateMover"},
-		"placed at once":               {volumes.CreateMover, func(p *volumes.Pair) { p.Copy.Snapshot.WaitsForPod = false }, "waits until claim west/CLAIM is bound to a volume that is made of VolumeSnapshot NAME (what keeps the driver is among its events: kubectl describe pvc -n west CLAIM)"},
+		"placed at once":               {volumes.CreateMover, func(p *volumes.Pair) { p.Copy.WaitsForPod = false }, "waits until claim west/CLAIM is bound to a volume that is made of VolumeSnapshot NAME (what keeps the driver is among its events: kubectl describe pvc -n west CLAIM)"},
 		"placed, and waits":            {volumes.CreateMover, func(p *volumes.Pair) { p.Copy.Placeholder.Found = true }, "waits until claim west/CLAIM is bound to a volume that is made of VolumeSnapshot NAME (what keeps the driver is among its events: kubectl describe pvc -n west CLAIM)"},
 		"no data source":               {volumes.CreateMover, func(p *volumes.Pair) { p.Copy.Snapshot.Source = "" }, "blocked: NotRestored"},
 		"claim of somebody":            {volumes.CreateMover, func(p *volumes.Pair) { p.Copy.Incoming.Claim.Ours = false }, "blocked: ForeignClaim"},

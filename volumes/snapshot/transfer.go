@@ -204,9 +204,9 @@ func (v view) filled() volumes.Verdict {
 		})
 	case v.Snapshot.Source != at:
 		return blockedBy(v.unrestored("claim %s does not name VolumeSnapshot %s as its data source: something has taken that off", named(in.Ref), at))
-	case !in.Bound() && v.Snapshot.WaitsForPod && !v.Placeholder.Found && v.Beside.Unplaced != "":
+	case !in.Bound() && v.WaitsForPod && !v.Placeholder.Found && v.Beside.Unplaced != "":
 		return v.Beside.Wait(in.Ref)
-	case !in.Bound() && v.Snapshot.WaitsForPod && !v.Placeholder.Found:
+	case !in.Bound() && v.WaitsForPod && !v.Placeholder.Found:
 		verdict := v.on(volumes.CreateMover, in.Ref, false)
 		verdict.Action.UID = in.Claim.UID
 		verdict.Action.Copy.Role, verdict.Action.Copy.Attempt, verdict.Action.Copy.Pod = volumes.RolePlaceholder, v.Attempt.Number, v.placeholder()

@@ -66,7 +66,7 @@ func (w *world) Pair() volumes.Pair {
 	}
 	giver, taker := w.sides[w.From()], w.sides[1-w.From()]
 	seen.Placeholder = taker.holders[PlaceholderName(taker.Ref, owner, w.Record.Number)]
-	seen.Snapshot.Source, seen.Snapshot.WaitsForPod = taker.sources[seen.Incoming.Ref.Name], w.waits
+	seen.Snapshot.Source, seen.WaitsForPod = taker.sources[seen.Incoming.Ref.Name], w.waits
 	v := view{volumes.HandingOf(pair)}
 	seen.Snapshot.Taken = giver.snapshot(v.takenRef().Name, w.Record.Snapshot.Content)
 	seen.Snapshot.Import = taker.snapshot(v.importRef().Name, v.importRef().Name)
