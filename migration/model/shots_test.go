@@ -92,7 +92,7 @@ func (m *machine) lookAtSnapshots(seen *volumes.Copying, v plan.OrdinalVolume, r
 	imported := snapshot.ImportRef(taker.Ref, uid, recorded.Number).Name
 	seen.Snapshot.Taken = y.seen(from, snapshot.TakenRef(giver.Ref, uid, number).Name, recorded.Snapshot.Content)
 	seen.Snapshot.Import = y.seen(from.Other(), imported, imported)
-	seen.Snapshot.WaitsForPod = m.Attaches
+	seen.WaitsForPod = m.Attaches
 	if claim := y.claim(from.Other(), seen.Incoming.Ref.Name); claim != nil {
 		seen.Snapshot.Source = claim.source
 	}
