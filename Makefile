@@ -259,7 +259,7 @@ verify-model: ## Explore every state of a migration within the full bounds; its 
 	@$(GO) test -count=1 -timeout 60m -run '^TestModel$$' -v ./migration/model -args -model=full -update
 
 verify-methods: ## The same of a migration whose claims are copied, or stay behind.
-	@$(GO) test -count=1 -timeout 60m -run '^TestModelOfMethods$$' -v ./migration/model -args -model=full -update
+	@$(GO) test -count=1 -timeout 2h -run '^TestModelOfMethods$$' -v ./migration/model -args -model=full -update
 
 mutants: ## Make every small fault in what decides, one by one: the tests must notice; docs/mutants.md.
 	@$(GO) run ./hack/mutate -model -o docs/mutants.md $(if $(AGAIN),-again)

@@ -31,7 +31,7 @@ func said(m *api.Migration, kind string) string {
 // TestRecordIsWritten: what must not be forgotten is in the status, and a record that begins anew
 // takes with it what was told of the former one.
 func TestRecordIsWritten(t *testing.T) {
-	record := plan.Record{Baseline: &api.Baseline{Replicas: 3}, Fence: &api.Fence{Epoch: 2}, Handoff: &api.Handoff{Ordinal: 1}, Pace: &api.Pace{LongestSeconds: 9}, Writers: []api.PausedWriter{{Done: true}}, Hooks: []api.HookRun{{Name: "tell"}}, HookTurns: 3, Accepted: true, Completed: api.ReasonMoved}
+	record := plan.Record{Baseline: &api.Baseline{Replicas: 3}, Fence: &api.Fence{Epoch: 2}, Handoff: &api.Handoff{Ordinal: 1}, Pace: &api.Pace{LongestSeconds: 9}, Writers: []api.PausedWriter{{Done: true}}, Hooks: []api.HookRun{{Name: "tell"}}, HookTurns: 3, LastAttempt: 7, Accepted: true, Completed: api.ReasonMoved}
 	m := &api.Migration{}
 	applyRecord(m, record)
 	if diff := cmp.Diff(record, observe.RecordOf(m)); diff != "" {

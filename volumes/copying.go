@@ -17,6 +17,8 @@ type Copying struct {
 	Asked CopyAsked
 	// Attempt is the one that was begun last, as it was recorded; its number is 0 when there is none.
 	Attempt api.CopyAttempt
+	// LastAttempt is the highest number that an attempt of the move has had.
+	LastAttempt int32
 	// Back is true when that attempt goes the other way than the pair: the move has turned round since.
 	Back bool
 	// Incoming is the claim that the attempt's copy is made in, and Outgoing the one from which it is

@@ -79,7 +79,7 @@ func (h Handing) Secure(giver Holding) Verdict {
 
 // Begun is what is recorded when another attempt begins.
 func (h Handing) Begun() *api.CopyAttempt {
-	return &api.CopyAttempt{Number: Numbered(h.Now, h.Attempt.Number), Begun: h.Fence}
+	return &api.CopyAttempt{Number: Numbered(h.Now, max(h.Attempt.Number, h.LastAttempt)), Begun: h.Fence}
 }
 
 // Sealed says whether the seal that is recorded is about the two volumes as they are now.

@@ -124,9 +124,9 @@ func Returns(pair Pair) bool {
 	return taker.Volume.ClaimRef.Names(taker.Ref) || pair.Word.ReturnsToKept && taker.Parked()
 }
 
-// Numbered is the number of an attempt that begins at a time, after another one. It is the time in
-// seconds, so that no two handoffs of an ordinal have the same names: some provisioners give the same
-// name the same directory again.
+// Numbered is the number of an attempt that begins at a time, after all of the move before it, of which last had the highest one. It is
+// the time in seconds, so that no two moves of an ordinal have the same names either: some provisioners give the same name the same
+// directory again.
 func Numbered(now time.Time, last int32) int32 {
 	since := int64(now.Sub(time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC)) / time.Second)
 	return max(int32(min(since, 1<<30)), last+1) //nolint:gosec // bounded

@@ -131,7 +131,7 @@ func moving() *api.Migration {
 		TurnedBack:        &api.CopyTurnedBack{Ordinal: 2, ClaimTemplate: "data", Limit: metav1.Duration{Duration: time.Minute}, Time: now},
 		AutomaticRollback: &api.AutomaticRollback{Reason: api.ReasonGateFailed, By: "gate db", Message: "it has failed", Time: exact},
 		Hooks:             []api.HookRun{{Name: "leave", Point: api.HookBeforeOrdinal, State: api.HookRunning, Job: "j"}},
-		HookTurns:         1, PausedWriters: []api.PausedWriter{{}}, Moved: 1, Total: 3,
+		HookTurns:         1, LastAttempt: 7, PausedWriters: []api.PausedWriter{{}}, Moved: 1, Total: 3,
 	}
 	return m
 }

@@ -293,6 +293,7 @@ func (p *printer) record(w *model, r plan.Record) {
 	}
 	p.bools(r.TurnedBack != nil, r.AutomaticRollback != nil)
 	p.number(int(r.HookTurns))
+	p.name("attempt" + strconv.Itoa(int(r.LastAttempt)))
 	for _, run := range r.Hooks {
 		p.text(run.Job)
 		p.text(string(run.State))

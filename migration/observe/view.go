@@ -89,7 +89,7 @@ func RecordOf(m *api.Migration) plan.Record {
 	record := plan.Record{
 		Baseline: m.Status.Baseline, Fence: m.Status.Fence, Handoff: m.Status.Handoff, Pace: m.Status.Pace, TurnedBack: m.Status.TurnedBack,
 		Ahead: m.Status.Ahead, Hooks: m.Status.Hooks, HookTurns: m.Status.HookTurns, Writers: m.Status.PausedWriters,
-		AutomaticRollback: m.Status.AutomaticRollback,
+		AutomaticRollback: m.Status.AutomaticRollback, LastAttempt: m.Status.LastAttempt,
 	}
 	if destination := m.Status.Destination; destination != nil {
 		record.Given = &destination.Replicas

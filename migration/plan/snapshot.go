@@ -132,6 +132,8 @@ type Record struct {
 	Handoff  *api.Handoff
 	// Ahead are the ordinals whose volumes are copied before it is their turn.
 	Ahead []api.CopyAhead
+	// LastAttempt is the highest number that an attempt to copy a volume has had, also one that is not recorded any more.
+	LastAttempt int32
 	// Hooks are the runs of hooks in the present direction that must not be forgotten.
 	Hooks []api.HookRun
 	// HookTurns is how often a migration with hooks has turned, or begun anew.

@@ -186,7 +186,35 @@ func (p *View) outcome() string {
 // whole says whether the destination owns the whole application.
 func (p *View) whole() bool { return p.layout.moved == p.layout.hi-p.layout.lo }
 
+// plan is what is decided, with a record that has not forgotten the number of any attempt.
 func (p *View) plan() plan.Decision {
+	decision := p.decide()
+	if decision.Record != nil {
+		next := *decision.Record
+		next.LastAttempt = max(highestAttempt(p.Record), highestAttempt(next))
+		decision.Record = &next
+	}
+	return decision
+}
+
+// highestAttempt is the highest number that an attempt of a record has, or has had.
+func highestAttempt(record plan.Record) int32 {
+	highest := record.LastAttempt
+	count := func(all []api.HandoffVolume) {
+		for i := range all {
+			highest = max(highest, all[i].Copy.Number)
+		}
+	}
+	if record.Handoff != nil {
+		count(record.Handoff.Volumes)
+	}
+	for _, ahead := range record.Ahead {
+		count(ahead.Volumes)
+	}
+	return highest
+}
+
+func (p *View) decide() plan.Decision {
 	if p.Early != nil {
 		return earlyPlanner{p}.plan(*p.Early)
 	}
@@ -240,7 +268,7 @@ func (p wholePlanner) finished() *plan.Decision {
 	decision := &plan.Decision{Done: reason}
 	if reason == api.ReasonRolledBack && p.Spec.Mode == api.ModeRun && !p.Deleting {
 		if !p.turned() {
-			return &plan.Decision{Record: &plan.Record{Fence: p.Record.Fence, HookTurns: p.hookTurn()}}
+			return &plan.Decision{Record: &plan.Record{Fence: p.Record.Fence, HookTurns: p.hookTurn()}} // what else goes on counting, plan adds
 		}
 		decision.Hold = turnPlanner(p).reverted("every ordinal runs at the source, and the migration does not begin anew")
 	}

@@ -46,7 +46,7 @@ func (p *View) pair(v plan.OrdinalVolume) volumes.Pair {
 	}
 	if v.Copy != nil {
 		seen := *v.Copy
-		seen.Now, seen.Attempt = p.Now, plan.RecordedVolume(p.Record.Handoff, v.Ordinal, v.Template).Copy
+		seen.Now, seen.LastAttempt, seen.Attempt = p.Now, p.Record.LastAttempt, plan.RecordedVolume(p.Record.Handoff, v.Ordinal, v.Template).Copy
 		pod, found := p.giver.Pod(v.Ordinal)
 		seen.Pod = volumes.CopyPod{Name: plan.PodName(p.giver.Set.Name, v.Ordinal), Found: found, Ready: pod.Ready, Terminating: pod.Terminating, Node: pod.Node, Trouble: pod.Trouble}
 		seen.Early = p.Early != nil

@@ -31,6 +31,9 @@ type MigrationStatus struct {
 	// +optional
 	// +kubebuilder:validation:MaxItems=16
 	Ahead []CopyAhead `json:"ahead,omitempty"`
+	// lastAttempt is the highest number that an attempt to copy a volume has had.
+	// +optional
+	LastAttempt int32 `json:"lastAttempt,omitempty"`
 	// turnedBack is the ordinal that was taken back because its copy took longer than copy.downtimeLimit. None is stopped
 	// until that says something else.
 	// +optional

@@ -47,8 +47,8 @@ func (t *task) resolve(ctx context.Context) (*api.Migration, preview.Standing, e
 	}
 	if completed != "" || m.Status.Baseline == nil {
 		m.Spec, m.Annotations = t.requested.Spec, t.requested.Annotations
-		// The epoch goes on counting: a process of before must find itself superseded.
-		m.Status = api.MigrationStatus{Fence: m.Status.Fence, HookTurns: m.Status.HookTurns}
+		// The epoch goes on counting: a process of before must find itself superseded. So do attempts, which claims are named after.
+		m.Status = api.MigrationStatus{Fence: m.Status.Fence, HookTurns: m.Status.HookTurns, LastAttempt: m.Status.LastAttempt}
 		if len(m.Spec.Hooks) > 0 {
 			m.Status.HookTurns++ // they are run anew
 		}
