@@ -22,6 +22,8 @@ RACE    ?= -race
 PARALLEL ?= 4
 GOTEST  = $(TOOL) gotestsum --format $(FORMAT) --format-hide-empty-pkg --raw-command -- $(GO) test -json
 MOVES   := ./e2e/move
+SLICES  := ./e2e/slices
+PAGES   := ./e2e/pages
 
 .DEFAULT_GOAL := help
 .PHONY: help
@@ -35,7 +37,7 @@ demo: ## Move a StatefulSet of 5 between two real clusters that share no disk, a
 	@$(GO) run ./e2e/demo $(if $(METHOD),-method $(METHOD)) $(if $(HOLD),-hold)
 
 test: ## Unit and property tests, a part of the model, end-to-end tests; what takes longer is below.
-	@$(STAGES) vet unit unit-sequential controlplane sidecars clusters moves-1 moves-2 moves-3 moves-4
+	@$(STAGES) vet race unit-sequential controlplane sidecars clusters slices pages moves-1 moves-2 moves-3 moves-4
 
 everything: ## All that CI runs on any commit, with a table at the end; it fails when something was left out.
 	@$(STAGES) -everything
@@ -128,9 +130,9 @@ release: ## All that is published of a version, twice and compared, into out/rel
 	$(GO) run ./hack/release $(if $(filter-out dev,$(VERSION)),-version $(VERSION)) $(if $(REPOSITORY),-image $(REPOSITORY)) $(if $(PLATFORMS),-platforms $(PLATFORMS)) $(VERIFY) out/release
 
 ##@ The stages of .ci/stages.yaml, each by itself
-.PHONY: stages modules vet unit unit-sequential packages-made skopeo controlplane sidecars disks clusters moves-1 moves-2 moves-3 moves-4 browser chromium screenshots kind-moves kind-slices kind-suite kind-machines kind-tutorial
-stages: # as CI runs them: LIMIT=80m
-	@$(STAGES) $(if $(LIMIT),-limit $(LIMIT))
+.PHONY: stages modules vet unit race unit-sequential packages-made skopeo controlplane sidecars disks clusters slices pages moves-1 moves-2 moves-3 moves-4 browser chromium screenshots kind-moves kind-slices kind-suite kind-machines kind-tutorial
+stages: # as CI runs them: TURNS=20m is for those that take turns, and LIMIT=80m for all
+	@$(STAGES) $(if $(TURNS),-turns $(TURNS)) $(if $(LIMIT),-limit $(LIMIT))
 
 modules: # before anything needs them
 	$(GO) mod download
@@ -138,7 +140,8 @@ modules: # before anything needs them
 vet:
 	$(GO) vet ./...
 
-unit: # the tests that need no cluster, in a random order
+unit: RACE =
+unit race: # the tests that need no cluster, in a random order; with the race detector they are several times as slow
 	@$(GOTEST) $(RACE) -shuffle=on $$(./hack/packages concurrent)
 
 unit-sequential: # those of packages without goroutines, which have no use for the race detector
@@ -162,22 +165,27 @@ disks: # what makes the file systems of its volumes; without root there are none
 # The race detector makes them several times as slow: RACE=-race asks for it.
 clusters: FORMAT = testname
 clusters: RACE =
-clusters: disks # the tests against control planes that run as processes, and on disks of a CSI driver, but those of moves
-	@$(GOTEST) $(RACE) -count=1 -timeout 60m -p 1 -parallel $(PARALLEL) $$(./hack/packages clusters | grep -v '$(MOVES:.%=%)$$')
+clusters: disks # the tests against control planes that run as processes, and on disks of a CSI driver, but those that follow
+	@$(CLUSTERTEST) -p 1 $$(./hack/packages clusters | grep -Ev '($(MOVES:.%=%)|$(SLICES:.%=%)|$(PAGES:.%=%))$$')
 
-# The tests of moves between them are as many as all others: commits take turns with a quarter each.
+CLUSTERTEST = $(GOTEST) $(RACE) -count=1 -timeout 60m -parallel $(PARALLEL)
+slices pages moves-1 moves-2 moves-3 moves-4: FORMAT = testname
+slices pages moves-1 moves-2 moves-3 moves-4: RACE =
+slices: # our own StatefulSet kind beside the native one
+	@$(CLUSTERTEST) $(SLICES)
+pages: disks # every command of the pages
+	@$(CLUSTERTEST) $(PAGES)
+
+# The tests of moves between control planes are as many as all others.
 BREAKING := ^Test(Chaos|CrashMatrix)$$
-MOVETEST = $(GOTEST) $(RACE) -count=1 -timeout 60m -parallel $(PARALLEL)
-moves-%: FORMAT = testname
-moves-%: RACE =
 moves-1: disks # processes that die at their writes, and moves while everything breaks
-	@$(MOVETEST) -run '$(BREAKING)' $(MOVES)
+	@$(CLUSTERTEST) -run '$(BREAKING)' $(MOVES)
 moves-2: disks # of the others every third from the first on
-	@$(MOVETEST) -run "$$(./hack/share $(MOVES) '$(BREAKING)' 1 3)" $(MOVES)
+	@$(CLUSTERTEST) -run "$$(./hack/share $(MOVES) '$(BREAKING)' 1 3)" $(MOVES)
 moves-3: disks # from the second on
-	@$(MOVETEST) -run "$$(./hack/share $(MOVES) '$(BREAKING)' 2 3)" $(MOVES)
+	@$(CLUSTERTEST) -run "$$(./hack/share $(MOVES) '$(BREAKING)' 2 3)" $(MOVES)
 moves-4: disks # from the third on
-	@$(MOVETEST) -run "$$(./hack/share $(MOVES) '$(BREAKING)' 3 3)" $(MOVES)
+	@$(CLUSTERTEST) -run "$$(./hack/share $(MOVES) '$(BREAKING)' 3 3)" $(MOVES)
 
 chromium: # what the page of kubectl migrate ui, and what a terminal shows, is seen in
 	@command -v chromium >/dev/null && command -v tmux >/dev/null || { apt-get update -q && apt-get install -y --no-install-recommends chromium fonts-dejavu-core tmux; } >/dev/null

@@ -13,8 +13,8 @@ type situation struct {
 	Targets []string
 	// Everything runs every part, however long that takes.
 	Everything bool
-	// Part is this commit's, of Parts.
-	Part, Parts int
+	// Turns are the targets whose turn it is, of those that take turns.
+	Turns []string
 	// Since is the commit that the change began at, or empty.
 	Since string
 	// Docker is why it cannot be had, or empty.
@@ -34,10 +34,10 @@ func (s situation) wanted(each stage) bool {
 
 // turn is why a stage is not this commit's, or empty.
 func (s situation) turn(each stage) string {
-	if s.Everything || len(s.Targets) > 0 || each.Part == 0 || each.Part == s.Part {
+	if s.Everything || len(s.Targets) > 0 || each.Minutes == 0 || slices.Contains(s.Turns, each.Target) {
 		return ""
 	}
-	return fmt.Sprintf("part %d of %d, and this commit's is %d: make %s", each.Part, s.Parts, s.Part, each.Target)
+	return "it is the turn of others: make " + each.Target
 }
 
 // leaveOut is why a stage is not run now, or empty.
@@ -60,15 +60,38 @@ func (s situation) leaveOut(each stage) string {
 	return ""
 }
 
-// partOf is the part that a commit's hash chooses, from 1.
-func partOf(commit string, parts int) (int, error) {
+// turnsOf are the targets of the stages that a commit runs, of those that take turns: as many as there is time for, from the one on that
+// its hash chooses, which is always among them.
+func turnsOf(taking []stage, commit string, left time.Duration) ([]string, error) {
+	if len(taking) == 0 {
+		return nil, nil
+	}
+	first, err := numberOf(commit, len(taking))
+	if err != nil {
+		return nil, err
+	}
+	var chosen []string
+	for i := range taking {
+		each := taking[(first+i)%len(taking)]
+		takes := time.Duration(each.Minutes) * time.Minute
+		if i > 0 && takes > left {
+			continue
+		}
+		left -= takes
+		chosen = append(chosen, each.Target)
+	}
+	return chosen, nil
+}
+
+// numberOf is the number, from 0 and below most, that a commit's hash chooses.
+func numberOf(commit string, most int) (int, error) {
 	const digits = 15 // of 4 bits: they fit into 63
-	if len(commit) < digits || parts < 1 {
-		return 0, fmt.Errorf("commit %q chooses none of %d parts", commit, parts)
+	if len(commit) < digits {
+		return 0, fmt.Errorf("commit %q is no hash", commit)
 	}
 	number, err := strconv.ParseInt(commit[:digits], 16, 64)
 	if err != nil {
 		return 0, fmt.Errorf("commit %q is no hash: %w", commit, err)
 	}
-	return int(number%int64(parts)) + 1, nil
+	return int(number % int64(most)), nil
 }

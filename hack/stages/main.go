@@ -1,6 +1,6 @@
 // Command stages runs the stages of a plan, each a target of the Makefile, and prints a table
 // of what was run, in how long, and what was not run and why. Stages named as arguments are the
-// only ones. Of those that take turns it runs the part that the commit's hash chooses.
+// only ones. Of those that take turns it runs as many as there is time for, from the one on that the commit's hash chooses.
 package main
 
 import (
@@ -22,6 +22,7 @@ import (
 type options struct {
 	plan, dir  string
 	everything bool
+	turns      time.Duration
 	limit      time.Duration
 }
 
@@ -30,6 +31,7 @@ func main() {
 	flag.StringVar(&o.plan, "plan", ".ci/stages.yaml", "the stages")
 	flag.StringVar(&o.dir, "dir", "out/stages", "for the events of the tests, a file of go test -json for each stage")
 	flag.BoolVar(&o.everything, "everything", false, "run every part, and go on when a stage fails; one that is not run is a failure")
+	flag.DurationVar(&o.turns, "turns", 20*time.Minute, "how much time there is for stages that take turns")
 	flag.DurationVar(&o.limit, "limit", 0, "leave out what takes turns and would not end within this time")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -52,8 +54,12 @@ func (o options) run(ctx context.Context, targets []string) (code int, err error
 			return usage, fmt.Errorf("%s has no stage with the target %s", o.plan, target)
 		}
 	}
-	r := &run{plan: p, keepGoing: o.everything, begin: time.Now()}
-	if r.now, err = o.situation(ctx, p, targets); err != nil {
+	r := &run{plan: p, keepGoing: o.everything, begin: time.Now(), turns: o.turns}
+	r.now = situation{Targets: targets, Everything: o.everything, Limit: o.limit, Since: since(ctx)}
+	if r.commit, err = git(ctx, "rev-parse", "HEAD"); err == nil {
+		err = r.chooseTurns()
+	}
+	if err != nil && !o.everything && len(targets) == 0 {
 		return usage, err
 	}
 	if r.dir, err = filepath.Abs(o.dir); err == nil {
@@ -72,19 +78,6 @@ func (o options) run(ctx context.Context, targets []string) (code int, err error
 		return failed, ctx.Err()
 	}
 	return 0, nil
-}
-
-func (o options) situation(ctx context.Context, p plan, targets []string) (situation, error) {
-	s := situation{Targets: targets, Everything: o.everything, Parts: p.parts(), Limit: o.limit, Since: since(ctx)}
-	if o.everything || len(targets) > 0 || s.Parts == 0 {
-		return s, nil
-	}
-	commit, err := git(ctx, "rev-parse", "HEAD")
-	if err != nil {
-		return situation{}, err
-	}
-	s.Part, err = partOf(commit, s.Parts)
-	return s, err
 }
 
 // since is the commit that the change began at: where it left the main branch, or the one before

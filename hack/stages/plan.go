@@ -22,11 +22,9 @@ type stage struct {
 	Target string `json:"target"`
 	// Since says that the target is given the commit that the change began at.
 	Since bool `json:"since"`
-	// Part is which of the commits run it; 0: all do.
-	Part int `json:"part"`
 	// Docker says that it needs Docker.
 	Docker bool `json:"docker"`
-	// Minutes is how long it takes at most: where there is less time it is left out; 0: it never is.
+	// Minutes is how long a stage takes that takes turns with others; 0: every commit runs it.
 	Minutes int `json:"minutes"`
 	// Clusters is how many kind clusters it needs.
 	Clusters int `json:"clusters"`
@@ -63,24 +61,14 @@ func (p plan) validate() error {
 			errs = append(errs, fmt.Errorf("target %s is named twice", s.Target))
 		}
 		seen[s.Target] = true
-		if s.Minutes > 0 && s.Part == 0 {
-			errs = append(errs, fmt.Errorf("stage %s: what every commit runs is never left out, so minutes are for stages with a part", s.Name))
+		if s.Docker && s.Minutes <= 0 {
+			errs = append(errs, fmt.Errorf("stage %s: what needs Docker takes turns, so it must have minutes", s.Name))
 		}
 		if s.Clusters > 0 && !s.Docker {
 			errs = append(errs, fmt.Errorf("stage %s: clusters are for stages with docker", s.Name))
 		}
 	}
-	return errors.Join(append(errs, p.validateParts(), p.validateClusters())...)
-}
-
-// validateParts: a part without stages would be a commit without any.
-func (p plan) validateParts() error {
-	for part := 1; part <= p.parts(); part++ {
-		if !slices.ContainsFunc(p.Stages, func(s stage) bool { return s.Part == part }) {
-			return fmt.Errorf("no stage has the part %d of %d", part, p.parts())
-		}
-	}
-	return nil
+	return errors.Join(append(errs, p.validateClusters())...)
 }
 
 // validateClusters: what shares the clusters is one run of stages, and what breaks them its last.
@@ -102,11 +90,7 @@ func (p plan) validateClusters() error {
 	return nil
 }
 
-// parts is how many there are.
-func (p plan) parts() int {
-	most := 0
-	for _, s := range p.Stages {
-		most = max(most, s.Part)
-	}
-	return most
+// takingTurns are the stages that take turns; those that need Docker are among them where it can be had.
+func (p plan) takingTurns(docker bool) []stage {
+	return slices.DeleteFunc(slices.Clone(p.Stages), func(s stage) bool { return s.Minutes == 0 || s.Docker && !docker })
 }

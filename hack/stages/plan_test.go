@@ -19,8 +19,8 @@ func TestPlan(t *testing.T) {
 		t.Fatal(err)
 	}
 	var targets []string
-	for _, found := range regexp.MustCompile(`(?m)^([a-z0-9-]+):`).FindAllSubmatch(makefile, -1) {
-		targets = append(targets, string(found[1]))
+	for _, found := range regexp.MustCompile(`(?m)^([a-z0-9 -]+):`).FindAllSubmatch(makefile, -1) {
+		targets = append(targets, strings.Fields(string(found[1]))...)
 	}
 	named := slices.Clone(p.ByHand)
 	for _, each := range p.Stages {
@@ -34,24 +34,23 @@ func TestPlan(t *testing.T) {
 }
 
 func TestValidate(t *testing.T) {
-	on := func(target string, part, clusters int) stage {
-		return stage{Name: target, Target: target, Part: part, Docker: clusters > 0, Minutes: part, Clusters: clusters}
+	on := func(target string, clusters int) stage {
+		return stage{Name: target, Target: target, Docker: clusters > 0, Minutes: clusters, Clusters: clusters}
 	}
-	breaks := on("machines", 1, 3)
+	breaks := on("machines", 3)
 	breaks.Breaks = true
 	for name, tc := range map[string]struct {
 		stages []stage
 		want   string
 	}{
 		"none":                    {want: "no stages"},
-		"what breaks comes last":  {stages: []stage{on("lint", 0, 0), on("moves", 1, 2), breaks}},
-		"what breaks comes first": {stages: []stage{breaks, on("moves", 1, 2)}, want: "stops machines that moves needs"},
-		"apart":                   {stages: []stage{on("moves", 1, 2), on("lint", 0, 0), on("slices", 1, 2)}, want: "slices is apart"},
-		"a part that is missing":  {stages: []stage{on("moves", 1, 2), on("slices", 3, 2)}, want: "no stage has the part 2 of 3"},
-		"no docker":               {stages: []stage{{Name: "moves", Target: "moves", Part: 1, Clusters: 2}}, want: "clusters are for stages with docker"},
-		"no part":                 {stages: []stage{{Name: "moves", Target: "moves", Minutes: 20}}, want: "minutes are for stages with a part"},
-		"no minutes":              {stages: []stage{{Name: "moves", Target: "moves", Part: 1}}},
-		"twice":                   {stages: []stage{on("lint", 0, 0), on("lint", 0, 0)}, want: "named twice"},
+		"what breaks comes last":  {stages: []stage{on("lint", 0), on("moves", 2), breaks}},
+		"what breaks comes first": {stages: []stage{breaks, on("moves", 2)}, want: "stops machines that moves needs"},
+		"apart":                   {stages: []stage{on("moves", 2), on("lint", 0), on("slices", 2)}, want: "slices is apart"},
+		"no docker":               {stages: []stage{{Name: "moves", Target: "moves", Minutes: 20, Clusters: 2}}, want: "clusters are for stages with docker"},
+		"no minutes":              {stages: []stage{{Name: "moves", Target: "moves", Docker: true}}, want: "takes turns, so it must have minutes"},
+		"no cluster":              {stages: []stage{{Name: "pages", Target: "pages", Minutes: 20}}},
+		"twice":                   {stages: []stage{on("lint", 0), on("lint", 0)}, want: "named twice"},
 		"no name":                 {stages: []stage{{Target: "lint"}}, want: "both must be given"},
 	} {
 		t.Run(name, func(t *testing.T) {

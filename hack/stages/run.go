@@ -16,6 +16,9 @@ import (
 type run struct {
 	plan plan
 	now  situation
+	// commit is what is run, and turns how much time there is for stages that take turns.
+	commit string
+	turns  time.Duration
 	// keepGoing runs the rest after a stage has failed.
 	keepGoing bool
 	// dir gets what the stages leave: the events of their tests.
@@ -29,6 +32,9 @@ type run struct {
 func (r *run) all(ctx context.Context) {
 	defer r.giveBack()
 	r.askForDocker(ctx)
+	if r.now.Docker != "" { // others have their turn instead
+		_ = r.chooseTurns() // it has chosen before
+	}
 	for _, each := range r.plan.Stages {
 		if !r.now.wanted(each) {
 			continue
@@ -76,6 +82,12 @@ func (r *run) one(ctx context.Context, each stage) row {
 	}
 	fmt.Fprintf(os.Stdout, "==> %s: %s after %d s\n", each.Name, result, seconds(done.Took))
 	return done
+}
+
+// chooseTurns says whose turn it is.
+func (r *run) chooseTurns() (err error) {
+	r.now.Turns, err = turnsOf(r.plan.takingTurns(r.now.Docker == ""), r.commit, r.turns)
+	return err
 }
 
 // askForDocker finds out whether it can be had, if a stage of this run needs it. Clusters of the
