@@ -62,6 +62,11 @@ func (d Plan) facts() [][2]string {
 		{"budget", fmt.Sprintf("%d of %d may be unavailable at once; never fewer than %d available", sum.Budget, sum.Replicas, sum.FewestAvailable)},
 		{"volumes", volumesText(sum)},
 	}
+	for _, t := range d.Templates {
+		if t.Asked != nil {
+			facts = append(facts, [2]string{"claims", fmt.Sprintf("those of %s at the destination: %s", t.ClaimTemplate, t.Asked.text())})
+		}
+	}
 	if text := sum.timeText(); text != "" {
 		facts = append(facts, [2]string{"time", text})
 	}

@@ -4,6 +4,10 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/sliceshift/sliceshift/migration/plan"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
@@ -16,6 +20,46 @@ type Template struct {
 	ClaimTemplate string           `json:"claimTemplate"`
 	Method        api.VolumeMethod `json:"method"`
 	Methods       []Choice         `json:"methods"`
+	// Asked is what its claims at the destination are to have that those of the source have not.
+	Asked *Asked `json:"asked,omitempty"`
+}
+
+// Asked is what somebody wants of the claims of a template at the destination; what is empty is as at the source.
+type Asked struct {
+	StorageClass string                              `json:"storageClass,omitempty"`
+	AccessModes  []corev1.PersistentVolumeAccessMode `json:"accessModes,omitempty"`
+	Size         string                              `json:"size,omitempty"`
+}
+
+// askedOf is what the spec of a migration says of a template; nil: nothing.
+func askedOf(m *api.Migration, template string) *Asked {
+	at := slices.IndexFunc(m.Spec.Volumes, func(v api.VolumeSpec) bool { return v.ClaimTemplate == template })
+	if at < 0 {
+		return nil
+	}
+	v := m.Spec.Volumes[at]
+	asked := Asked{StorageClass: ptr.Deref(v.StorageClassName, ""), AccessModes: v.AccessModes}
+	if size := cmp.Or(v.Copy.Size, v.Snapshot.Size); size != nil {
+		asked.Size = size.String()
+	}
+	if asked.StorageClass == "" && asked.Size == "" && len(asked.AccessModes) == 0 {
+		return nil
+	}
+	return &asked
+}
+
+func (a Asked) text() string {
+	var parts []string
+	if a.StorageClass != "" {
+		parts = append(parts, "class "+a.StorageClass)
+	}
+	for _, mode := range a.AccessModes {
+		parts = append(parts, string(mode))
+	}
+	if a.Size != "" {
+		parts = append(parts, a.Size)
+	}
+	return strings.Join(parts, ", ")
 }
 
 // Choice is a method: one that nothing was found against, or why it cannot be used as things are.
@@ -32,7 +76,7 @@ var ofStorage = []string{volumes.ReasonDriverMissing, volumes.ReasonVolumeOutOfR
 
 // methodsOf asks every method about the claims of the first ordinal that moves. What the preflight has
 // found of the storage speaks against those that carry a disk over.
-func methodsOf(s plan.Snapshot, found []plan.Finding) []Template {
+func methodsOf(m *api.Migration, s plan.Snapshot, found []plan.Finding) []Template {
 	moving := s.OrdinalsToMove()
 	if len(moving) == 0 {
 		return nil
@@ -42,7 +86,7 @@ func methodsOf(s plan.Snapshot, found []plan.Finding) []Template {
 		if v.Ordinal != moving[0] {
 			continue
 		}
-		t := Template{ClaimTemplate: v.Template, Method: cmp.Or(v.Method, api.MethodRebind)}
+		t := Template{ClaimTemplate: v.Template, Method: cmp.Or(v.Method, api.MethodRebind), Asked: askedOf(m, v.Template)}
 		for _, name := range methods.Names() {
 			t.Methods = append(t.Methods, choice(s, v, name, found))
 		}

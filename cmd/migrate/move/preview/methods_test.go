@@ -7,6 +7,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/sliceshift/sliceshift/cmd/migrate/move/movetest"
 	"github.com/sliceshift/sliceshift/migration/plan"
@@ -47,9 +49,35 @@ func TestMethods(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := withData(tc.method, tc.word)
 			tc.change(&s)
-			want := []Template{{"data", tc.method, []Choice{{Method: api.MethodCopy, Reason: volumes.ReasonCopyImageMissing}, {Method: api.MethodEmpty, Reason: tc.empty}, {Method: api.MethodRebind, Reason: tc.rebind}, {Method: api.MethodSnapshot, Reason: volumes.ReasonSnapshotUnsupported}}}}
-			if diff := cmp.Diff(want, methodsOf(s, tc.found), cmpopts.IgnoreFields(Choice{}, "Why", "Remedy")); diff != "" {
+			want := []Template{{ClaimTemplate: "data", Method: tc.method, Methods: []Choice{{Method: api.MethodCopy, Reason: volumes.ReasonCopyImageMissing}, {Method: api.MethodEmpty, Reason: tc.empty}, {Method: api.MethodRebind, Reason: tc.rebind}, {Method: api.MethodSnapshot, Reason: volumes.ReasonSnapshotUnsupported}}}}
+			if diff := cmp.Diff(want, methodsOf(&api.Migration{}, s, tc.found), cmpopts.IgnoreFields(Choice{}, "Why", "Remedy")); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestClaimsThatChange: a plan says what the claims at the destination will have that those of the source have not.
+func TestClaimsThatChange(t *testing.T) {
+	size := resource.MustParse("20Gi")
+	s := withData(api.MethodCopy, volumes.Word{})
+	s.Volumes[0].Copy = &volumes.Copying{Asked: volumes.CopyAsked{Image: "manager"}}
+	for name, tc := range map[string]struct {
+		asked api.VolumeSpec
+		want  string
+	}{
+		"nothing":   {api.VolumeSpec{ClaimTemplate: "data", Method: api.MethodCopy}, ""},
+		"a class":   {api.VolumeSpec{ClaimTemplate: "data", Method: api.MethodCopy, StorageClassName: new("fast")}, "those of data at the destination: class fast\n"},
+		"all of it": {api.VolumeSpec{ClaimTemplate: "data", Method: api.MethodCopy, StorageClassName: new("fast"), AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOncePod}, Copy: api.CopySpec{Size: &size}}, "those of data at the destination: class fast, ReadWriteOncePod, 20Gi\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var out bytes.Buffer
+			m := &api.Migration{Spec: api.MigrationSpec{Volumes: []api.VolumeSpec{tc.asked}}}
+			if err := (Printer{Out: &out}).Print(NewPlan(m, Beginning, s)); err != nil {
+				t.Fatal(err)
+			}
+			if tc.want == "" && strings.Contains(out.String(), "at the destination:") || !strings.Contains(out.String(), tc.want) {
+				t.Errorf("want %q in\n%s", tc.want, out.String())
 			}
 		})
 	}

@@ -117,7 +117,7 @@ func NewPlan(m *api.Migration, stands Standing, s plan.Snapshot) (d Plan) {
 		s.Record.Fence = nil
 		d.Findings = append(d.Findings, Preflight(s)...)
 		d.Refused = Refusals(d.Findings) > 0
-		d.Templates = methodsOf(s, d.Findings)
+		d.Templates = methodsOf(m, s, d.Findings)
 	}
 	if d.Refused {
 		return d
