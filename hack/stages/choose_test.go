@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"slices"
+	"strconv"
 	"testing"
 	"time"
 )
@@ -16,7 +17,7 @@ func TestTurns(t *testing.T) {
 	for count := 1; count <= 12; count++ {
 		var taking []stage
 		for i := range count {
-			taking = append(taking, stage{Target: fmt.Sprint(i), Minutes: 5 + 7*i%25})
+			taking = append(taking, stage{Target: strconv.Itoa(i), Minutes: 5 + 7*i%25})
 		}
 		runs := map[string]int{}
 		for i := range commits {

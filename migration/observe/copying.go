@@ -30,12 +30,12 @@ type copyPart struct {
 	sealed     string
 	claim      *corev1.PersistentVolumeClaim
 	volumeName string
-	// waits: the new claim gets its volume only where a pod is to run.
-	waits    bool
-	pod      *corev1.Pod
-	warmName string
-	warm     *corev1.Pod
-	service  *corev1.Service
+	// waits: the new claim gets its volume only where a pod is to run. That is asked where several volumes are filled.
+	waits, several bool
+	pod            *corev1.Pod
+	warmName       string
+	warm           *corev1.Pod
+	service        *corev1.Service
 	// dropped: nobody goes on with it, and twin is another volume of the new one's disk; empty: none.
 	dropped bool
 	twin    string
@@ -51,6 +51,12 @@ func expectCopies(m *api.Migration, source, destination *observed) {
 	if handoff == nil {
 		return
 	}
+	filled := 0
+	for _, v := range handoff.Volumes {
+		if MethodOf(m, v.ClaimTemplate).FillsSecond() {
+			filled++
+		}
+	}
 	for _, v := range handoff.Volumes {
 		method := MethodOf(m, v.ClaimTemplate)
 		if v.Copy.Number == 0 || !method.FillsSecond() {
@@ -62,6 +68,7 @@ func expectCopies(m *api.Migration, source, destination *observed) {
 			if string(f.endpoint.Side) == v.Copy.Giver {
 				part = copyPart{role: volumes.RoleSender, claimName: volumes.OutgoingRef(claim, m.UID).Name}
 			}
+			part.several = filled > 1
 			part.podName = copy.PodName(part.role, claim, m.UID, v.Copy.Number)
 			switch {
 			case method == api.MethodSnapshot:
@@ -165,7 +172,7 @@ func (f *observed) readCopy(ctx context.Context, part *copyPart) (volume *corev1
 			return nil, err
 		}
 	}
-	if part.snap != nil || len(f.copying) > 1 { // else the pod that writes is made either way
+	if part.snap != nil || part.several { // else the pod that writes is made either way
 		if part.waits, err = waitsForPod(ctx, at, part.claim); err != nil {
 			return nil, err
 		}

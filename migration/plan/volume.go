@@ -1,6 +1,8 @@
 package plan
 
 import (
+	"cmp"
+
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/volumes"
 	"github.com/sliceshift/sliceshift/volumes/methods"
@@ -69,7 +71,7 @@ func BesideOf(all []OrdinalVolume, v OrdinalVolume, giver SideName) volumes.Besi
 		case !other.Separate() && from.Volume.Found:
 			beside.Given = append(beside.Given, from.Volume.Name)
 		case other.Copy != nil && beside.Unplaced == "" && other.comesFirst(v, behind):
-			beside.Unplaced = other.Copy.Incoming.Ref.Name
+			beside.Unplaced = cmp.Or(other.Copy.Incoming.Ref.Name, to.Ref.Name) // its attempt may be still to begin
 		}
 	}
 	return beside

@@ -77,6 +77,15 @@ func TestBesideOf(t *testing.T) {
 	}
 }
 
+// TestUnbegunComesFirst: a volume that waits for a pod waits for one behind it as well of which nothing was begun yet.
+func TestUnbegunComesFirst(t *testing.T) {
+	data, logs := placed(way("data", api.MethodCopy, "", ""), true), way("logs", api.MethodCopy, "", "")
+	logs.Copy.Incoming = volumes.Holding{}
+	if got := plan.BesideOf([]plan.OrdinalVolume{data, logs}, data, plan.SourceSide); got.Unplaced != "logs-web-0" {
+		t.Errorf("got %+v", got)
+	}
+}
+
 // TestMadeAtOnceComesFirst: of two volumes one is made after the other, and first the one that waits for no pod, whatever their templates' order.
 func TestMadeAtOnceComesFirst(t *testing.T) {
 	for name, tc := range map[string]struct{ data, logs, first string }{
