@@ -275,8 +275,8 @@ mutants: ## Make every small fault in what decides, one by one: the tests must n
 mutants-changed: ## The same in the files that differ from the commit SINCE, as far as one gets in 150 s; it fails when that is nowhere, or shows that fewer than 90 % are noticed.
 	@$(GO) run ./hack/mutate -since $(or $(SINCE),HEAD^) -budget 150s -least 90
 
-mutants-list: ## Plant the faults of a list one by one: the tests must catch each; docs/planted.md.
-	@$(GO) run ./hack/mutants
+mutants-list: ## Plant the faults of a list one by one: the tests must catch each; docs/planted.md. NEW=yes: those that are not in it yet.
+	@$(GO) run ./hack/mutants $(if $(NEW),-new)
 
 lint: ## golangci-lint, with the house style's rules, and known vulnerabilities where they can be asked for.
 	$(LINT) run ./...

@@ -93,11 +93,12 @@ func run(ctx context.Context, only string, fresh bool, out string) error {
 		if err != nil {
 			fmt.Fprintf(os.Stderr, "%2d of %d  %s: %s: %v\n", i+1, len(mutants), m.File, m.Fault, err)
 			wrong = errors.Join(wrong, fmt.Errorf("%s: %s: %w", m.File, m.Fault, err))
-			continue
+			delete(known, m.Fault) // it was caught once
+		} else {
+			fmt.Fprintf(os.Stderr, "%2d of %d  %s: %s: %s; %d tests\n", i+1, len(mutants), m.File, m.Fault, v.model, len(v.tests))
+			v.commit = figures.Commit(".")
+			known[m.Fault] = v
 		}
-		fmt.Fprintf(os.Stderr, "%2d of %d  %s: %s: %s; %d tests\n", i+1, len(mutants), m.File, m.Fault, v.model, len(v.tests))
-		v.commit = figures.Commit(".")
-		known[m.Fault] = v
 		if err := write(out, mutants, known); err != nil {
 			return err
 		}
