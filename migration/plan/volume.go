@@ -1,8 +1,6 @@
 package plan
 
 import (
-	"cmp"
-
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/volumes"
 	"github.com/sliceshift/sliceshift/volumes/methods"
@@ -42,13 +40,16 @@ func (v OrdinalVolume) comesFirst(other OrdinalVolume, behind bool) bool {
 	switch {
 	case v.fillsAhead() != other.fillsAhead():
 		return v.fillsAhead()
-	case v.waitsForPod() != other.waitsForPod():
-		return other.waitsForPod()
+	case v.madeAtOnce() != other.madeAtOnce():
+		return v.madeAtOnce()
 	}
 	return behind
 }
 
-func (v OrdinalVolume) waitsForPod() bool { return v.Copy != nil && v.Copy.WaitsForPod }
+// madeAtOnce says whether its new claim is there and gets a volume without any pod. Nobody waits for one that is not there: it may never be.
+func (v OrdinalVolume) madeAtOnce() bool {
+	return v.Copy != nil && v.Copy.Incoming.Claim.Found && !v.Copy.WaitsForPod
+}
 
 // BesideOf is where the ordinal of a volume has its other ones. all are in the order of the claim templates.
 func BesideOf(all []OrdinalVolume, v OrdinalVolume, giver SideName) volumes.Beside {
@@ -71,7 +72,7 @@ func BesideOf(all []OrdinalVolume, v OrdinalVolume, giver SideName) volumes.Besi
 		case !other.Separate() && from.Volume.Found:
 			beside.Given = append(beside.Given, from.Volume.Name)
 		case other.Copy != nil && beside.Unplaced == "" && other.comesFirst(v, behind):
-			beside.Unplaced = cmp.Or(other.Copy.Incoming.Ref.Name, to.Ref.Name) // its attempt may be still to begin
+			beside.Unplaced = other.Copy.Incoming.Ref.Name
 		}
 	}
 	return beside
