@@ -48,6 +48,14 @@ type Ahead interface {
 	Withdraw(pair Pair) Verdict
 }
 
+// Claimer is a method that fills a claim which may be there before anything is put into it.
+type Claimer interface {
+	// Claim has that claim made. It is asked of the volumes of an ordinal before any of them is filled, while the ordinal runs
+	// and once it is down: a class that waits for no pod makes its volume then, and those that wait for one are made within its
+	// reach. Where no claim is to be made now it is done; it waits for no other volume.
+	Claim(pair Pair) Verdict
+}
+
 // Filler is a method that fills a second volume before that is taken over.
 type Filler interface {
 	// Fill brings the data into the second volume, and takes nothing over: until then the way back is open. It is asked when

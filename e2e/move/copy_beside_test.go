@@ -46,10 +46,10 @@ func addNode(v *harness.Move, destination kubernetes.Interface, taint corev1.Tai
 	return node.Name
 }
 
-// addClassByHand adds a class whose volumes are made by hand, and bound where a pod is placed.
-func addClassByHand(v *harness.Move, client kubernetes.Interface, class string) {
+// addClassByHand adds a class whose volumes are made by hand, and bound where a pod is placed, or at once.
+func addClassByHand(v *harness.Move, client kubernetes.Interface, class string, mode storagev1.VolumeBindingMode) {
 	_, err := client.StorageV1().StorageClasses().Create(v.Ctx, &storagev1.StorageClass{
-		ObjectMeta: metav1.ObjectMeta{Name: class}, Provisioner: "kubernetes.io/no-provisioner", VolumeBindingMode: new(storagev1.VolumeBindingWaitForFirstConsumer),
+		ObjectMeta: metav1.ObjectMeta{Name: class}, Provisioner: "kubernetes.io/no-provisioner", VolumeBindingMode: &mode,
 	}, metav1.CreateOptions{})
 	v.Must(err)
 }
@@ -69,23 +69,27 @@ func addDisk(v *harness.Move, client kubernetes.Interface, class, name, node, si
 	v.Must(err)
 }
 
-// ofTwoNodes has the destination's disks be those of nodes, and a class that waits for a pod choose among them: data are on a node of the
-// test's own, logs there and on node-0, and the application would rather be on node-0.
-func ofTwoNodes(v *harness.Move) {
-	class, destination := "nodes-"+v.App.Namespace, kubernetes.NewForConfigOrDie(v.To.RESTConfig())
+// ofTwoNodes has the destination's disks be those of nodes: the claim "far" has one on a node of the test's own, and "either" one there and
+// one on node-0, of a class that waits for a pod, and the application would rather be on node-0. mode is that of the first one's class, and
+// warm says whether it is copied while its ordinal runs.
+func ofTwoNodes(v *harness.Move, mode storagev1.VolumeBindingMode, far, either string, warm api.CopyWarmMode) {
+	destination := kubernetes.NewForConfigOrDie(v.To.RESTConfig())
 	taint := corev1.Taint{Key: "e2e.sliceshift.io/test", Value: v.App.Namespace, Effect: corev1.TaintEffectNoSchedule}
-	far := addNode(v, destination, taint)
-	addClassByHand(v, destination, class)
-	folders := v.T.TempDir()
-	for _, disk := range []struct{ name, node, size string }{{"data", far, "2Gi"}, {"logs-near", "node-0", "1Gi"}, {"logs-far", far, "1Gi"}} {
+	node, folders := addNode(v, destination, taint), v.T.TempDir()
+	classes := map[string]string{far: far + "-" + v.App.Namespace, either: either + "-" + v.App.Namespace}
+	addClassByHand(v, destination, classes[far], mode)
+	addClassByHand(v, destination, classes[either], storagev1.VolumeBindingWaitForFirstConsumer)
+	for _, disk := range []struct{ claim, name, node string }{{far, far, node}, {either, either + "-near", "node-0"}, {either, either + "-far", node}} {
 		folder := filepath.Join(folders, disk.name)
 		v.Must(os.Mkdir(folder, 0o700))
-		addDisk(v, destination, class, disk.name, disk.node, disk.size, folder)
+		addDisk(v, destination, classes[disk.claim], disk.name, disk.node, "1Gi", folder)
 	}
-	for i := range v.Migration.Spec.Volumes {
-		v.Migration.Spec.Volumes[i].StorageClassName = &class
+	for i, each := range v.Migration.Spec.Volumes {
+		v.Migration.Spec.Volumes[i].StorageClassName = new(classes[each.ClaimTemplate])
+		if each.ClaimTemplate == far {
+			v.Migration.Spec.Volumes[i].Copy.Warm = warm
+		}
 	}
-	v.Migration.Spec.Volumes[0].Copy.Size = new(resource.MustParse("2Gi"))
 	v.App.Adapt = func(set *appsv1.StatefulSet) {
 		set.Spec.Template.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
 			PreferredDuringSchedulingIgnoredDuringExecution: []corev1.PreferredSchedulingTerm{{Weight: 100, Preference: onNode("node-0")}},
@@ -94,22 +98,36 @@ func ofTwoNodes(v *harness.Move) {
 	}
 }
 
-// TestCopyWithinReach: where a class makes a volume where its receiver runs, all of an ordinal's are made within the reach of one node.
+// TestCopyWithinReach: where a class makes a volume where its receiver runs, all of an ordinal's are made within the reach of one node, and
+// of what is made elsewhere: where a class waits for no pod, that comes first.
 func TestCopyWithinReach(t *testing.T) {
 	t.Parallel()
-	app := fixture.App{Replicas: 1, Claims: []string{"data", "logs"}}
-	v := newMove(t, app, harness.AcrossClusters, severally(
-		api.VolumeSpec{ClaimTemplate: "data", Method: api.MethodCopy}, api.VolumeSpec{ClaimTemplate: "logs", Method: api.MethodCopy},
-	), ofTwoNodes)
-	data, logs := v.fillEach("data"), v.fillEach("logs")
-	v.Run()
-	v.ExpectMoved()
-	v.expectEqual(data, v.places(v.There(), "data"))
-	v.expectEqual(logs, v.places(v.There(), "logs"))
-	if at := v.places(v.There(), "logs")[0]; filepath.Base(at) != "logs-far" {
-		t.Errorf("logs are on %s, out of reach of data", at)
+	for name, tc := range map[string]struct {
+		mode        storagev1.VolumeBindingMode
+		far, either string
+		warm        api.CopyWarmMode // of far
+	}{
+		"one after the other":                      {storagev1.VolumeBindingWaitForFirstConsumer, "data", "logs", api.CopyWarmAuto},
+		"after one that is made at once":           {storagev1.VolumeBindingImmediate, "logs", "data", api.CopyWarmAuto},
+		"after one that is copied when it is down": {storagev1.VolumeBindingImmediate, "logs", "data", api.CopyWarmNone},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			app := fixture.App{Replicas: 1, Claims: []string{"data", "logs"}}
+			v := newMove(t, app, harness.AcrossClusters, severally(
+				api.VolumeSpec{ClaimTemplate: "data", Method: api.MethodCopy}, api.VolumeSpec{ClaimTemplate: "logs", Method: api.MethodCopy},
+			), func(v *harness.Move) { ofTwoNodes(v, tc.mode, tc.far, tc.either, tc.warm) })
+			data, logs := v.fillEach("data"), v.fillEach("logs")
+			v.Run()
+			v.ExpectMoved()
+			v.expectEqual(data, v.places(v.There(), "data"))
+			v.expectEqual(logs, v.places(v.There(), "logs"))
+			if at := v.places(v.There(), tc.either)[0]; filepath.Base(at) != tc.either+"-far" {
+				t.Errorf("%s is on %s, out of reach of %s", tc.either, at, tc.far)
+			}
+			v.Audit()
+		})
 	}
-	v.Audit()
 }
 
 // TestCopyIntoWhatIsUsed: a volume that has files already, and that the binder has chosen for a copy, is left as it is, whatever its policy;
@@ -122,7 +140,7 @@ func TestCopyIntoWhatIsUsed(t *testing.T) {
 		class := "used-" + v.App.Namespace
 		destination, theirs = kubernetes.NewForConfigOrDie(v.To.RESTConfig()), v.T.TempDir()
 		treetest.In(v.T, theirs).File("ledger", []byte("theirs"))
-		addClassByHand(v, destination, class)
+		addClassByHand(v, destination, class, storagev1.VolumeBindingWaitForFirstConsumer)
 		addDisk(v, destination, class, "used", "node-0", "1Gi", theirs)
 		v.Migration.Spec.Volumes[0].StorageClassName = &class
 	})

@@ -57,7 +57,13 @@ func (p earlyPlanner) copy(k, turns int32) *plan.Decision {
 	if hold != nil {
 		return nil
 	}
-	decision := carryPlanner(p).together(held, func(v plan.OrdinalVolume) volumes.Verdict { return p.early(v, turns) })
+	claim := func(v plan.OrdinalVolume) volumes.Verdict {
+		if !p.prefetched(k, turns) {
+			return volumes.Verdict{}
+		}
+		return carryPlanner(p).claim(v)
+	}
+	decision := carryPlanner(p).together(held, claim, func(v plan.OrdinalVolume) volumes.Verdict { return p.early(v, turns) })
 	if decision == nil || decision.Hold != nil && !decision.Hold.Stalled {
 		return nil
 	}
@@ -74,6 +80,13 @@ func (p earlyPlanner) early(v plan.OrdinalVolume, turns int32) volumes.Verdict {
 		return method.Withdraw(p.pair(v))
 	}
 	return method.Ahead(p.pair(v))
+}
+
+// prefetched says whether any volume of an ordinal is copied so many turns before its own.
+func (p earlyPlanner) prefetched(k, turns int32) bool {
+	return slices.ContainsFunc(p.Volumes, func(v plan.OrdinalVolume) bool {
+		return v.Ordinal == k && aheadOf(v) != nil && v.Copy != nil && v.Copy.Asked.Prefetch >= turns
+	})
 }
 
 // keep has nobody read, and keeps what was copied for an ordinal whose turn still comes; else it is removed.
@@ -164,7 +177,7 @@ func (p aheadPlanner) step(k int32) *plan.Decision {
 	if hold != nil {
 		return p.held(api.StepCopyAhead, *hold)
 	}
-	decision := carryPlanner(p).together(held, p.ahead)
+	decision := carryPlanner(p).together(held, carryPlanner(p).claim, p.ahead)
 	if decision == nil {
 		return nil
 	}

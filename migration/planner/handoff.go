@@ -213,7 +213,7 @@ func (p handoffPlanner) carry(k int32) *plan.Decision {
 	if decision := cmp.Or(p.goesOn(held), (limitPlanner{p.View}).turnBack(k, held)); decision != nil {
 		return p.at(api.StepCarryVolumes, decision)
 	}
-	if decision := cmp.Or(p.carried.together(held, p.fill), p.eachVolume(held, volumes.Method.Transfer)); decision != nil {
+	if decision := cmp.Or(p.carried.together(held, p.carried.claim, p.fill), p.eachVolume(held, volumes.Method.Transfer)); decision != nil {
 		return p.at(api.StepCarryVolumes, decision)
 	}
 	start, replicas := with(p.taker.Set, k)
@@ -229,23 +229,46 @@ func (p handoffPlanner) fill(v plan.OrdinalVolume) volumes.Verdict {
 	return volumes.Verdict{}
 }
 
-// together is what is next of volumes of an ordinal that do not wait for each other: the first thing to be done, or else what is waited
-// for, and first of all what cannot go on; nil: nothing is. It is looked again as soon as any of them asks for.
-func (p carryPlanner) together(held []plan.OrdinalVolume, judge func(plan.OrdinalVolume) volumes.Verdict) *plan.Decision {
+// together is what is next of volumes of an ordinal that do not wait for each other: the first thing to be done, by what is asked of all of
+// them first, or else what is waited for, and first of all what cannot go on; nil: nothing is. It is looked again as soon as any asks for.
+func (p carryPlanner) together(held []plan.OrdinalVolume, judges ...func(plan.OrdinalVolume) volumes.Verdict) *plan.Decision {
 	var waits *plan.Decision
-	for _, v := range held {
-		decision := p.volumeDecision(v, judge(v))
-		switch {
-		case decision == nil:
-		case decision.Hold == nil:
-			return decision
-		case waits == nil:
-			waits = decision
-		default:
-			waits = waiting(waits, decision)
+	for _, judge := range judges {
+		for _, v := range held {
+			decision := p.volumeDecision(v, judge(v))
+			switch {
+			case decision == nil:
+			case decision.Hold == nil:
+				return decision
+			case waits == nil:
+				waits = decision
+			default:
+				waits = waiting(waits, decision)
+			}
 		}
 	}
 	return waits
+}
+
+// claim is what is next until the claim is there that a volume is filled in. An ordinal has all of them before any gets a pod: one whose
+// class waits for none has its volume made where its driver likes, and the others are made there.
+func (p carryPlanner) claim(v plan.OrdinalVolume) volumes.Verdict {
+	method, claims := v.Way().(volumes.Claimer)
+	if !claims || !p.severalClaimed(v.Ordinal) {
+		return volumes.Verdict{}
+	}
+	return method.Claim(p.pair(v))
+}
+
+// severalClaimed says whether several claims of an ordinal are filled that may be there before.
+func (p carryPlanner) severalClaimed(k int32) bool {
+	count := 0
+	for _, v := range p.Volumes {
+		if _, claims := v.Way().(volumes.Claimer); claims && v.Ordinal == k {
+			count++
+		}
+	}
+	return count > 1
 }
 
 // waiting is what of two volumes a person is told that wait, and when either is looked at again.

@@ -63,12 +63,29 @@ func (Copy) Fill(pair volumes.Pair) volumes.Verdict {
 	return volumes.First(func() volumes.Verdict { return v.dismiss(volumes.RoleWarm) }, v.dismissBase, v.fill)
 }
 
+// Claim has the incoming claim made, and nobody write to it yet.
+func (Copy) Claim(pair volumes.Pair) volumes.Verdict {
+	v := viewOf(pair)
+	h, attempt := v.handing(), v.c.Attempt
+	switch {
+	case v.c.Back && h.Taken():
+		return v.turned()
+	case v.c.Back, attempt.Number == 0 && volumes.Returns(v.Pair), h.Taken(), h.Sealed():
+		return volumes.Verdict{}
+	case attempt.Number == 0, attempt.Dropped:
+		return v.begin()
+	case attempt.Holds != "", v.torn():
+		return volumes.Verdict{} // another one is begun for it, or nothing is before a person has looked
+	}
+	return v.incoming()
+}
+
 // fill makes the copy, where there is one to be made.
 func (v view) fill() volumes.Verdict {
 	h := v.handing()
 	switch {
 	case v.c.Back && h.Taken():
-		return volumes.First(h.TakeOver, h.LetGo, v.begin) // the ordinal goes back by a copy of its own
+		return v.turned()
 	case v.c.Back, v.c.Attempt.Number == 0 && volumes.Returns(v.Pair), h.Taken():
 		return volumes.Verdict{}
 	case v.c.Attempt.Number == 0, v.c.Attempt.Dropped:

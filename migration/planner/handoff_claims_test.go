@@ -1,0 +1,97 @@
+package planner
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/sliceshift/sliceshift/migration/plan"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/volumes"
+)
+
+// claimState is how far the claim is that a copy is made in.
+type claimState string
+
+const (
+	unbegun   claimState = "unbegun"
+	dropped   claimState = "dropped"
+	unclaimed claimState = "unclaimed"
+	claimed   claimState = "claimed"
+	bound     claimState = "bound"
+)
+
+// at has a copy of ordinal 2 be as far as that, before any of its pods.
+func at(template string, state claimState, warm api.CopyWarmMode) func(*plan.Snapshot) {
+	return to(template, func(v *plan.OrdinalVolume, a *api.CopyAttempt) {
+		v.Copy.Asked.Warm, a.Filling = warm, false
+		switch state {
+		case unbegun:
+			*a, v.Copy.Incoming = api.CopyAttempt{}, volumes.Holding{}
+		case dropped:
+			a.Dropped, v.Copy.Incoming = true, volumes.Holding{}
+		case unclaimed:
+			v.Copy.Incoming.Claim, v.Copy.Incoming.Volume = volumes.Claim{}, volumes.Volume{}
+		case claimed:
+			v.Copy.Incoming.Claim.Volume, v.Copy.Incoming.Claim.Phase, v.Copy.Incoming.Volume = "", "Pending", volumes.Volume{}
+			v.Copy.WaitsForPod = true
+		case bound:
+		}
+	})
+}
+
+// beforeStop has ordinal 2 run where it is, with two volumes that are copied from there.
+func beforeStop(changes ...func(*plan.Snapshot)) []func(*plan.Snapshot) {
+	copied := func(s *plan.Snapshot) {
+		s.Record.Handoff.Volumes = nil
+		for i := range s.Volumes {
+			v := &s.Volumes[i]
+			if v.Ordinal != 2 {
+				continue
+			}
+			before := v.Source
+			release(s, v)
+			v.Source, v.Copy.Outgoing = before, volumes.Holding{}
+		}
+	}
+	return append([]func(*plan.Snapshot){unbudgeted, logged, sends(2), copied}, changes...)
+}
+
+// TestClaimsBeforePods: an ordinal has all the claims that its volumes are copied in before any of them gets a pod, whatever their order
+// and whether they are copied while it runs: a class that waits for no pod makes its volume then, and the pods go where that is. Each claim
+// is made without waiting for another one.
+func TestClaimsBeforePods(t *testing.T) {
+	states := []claimState{unbegun, dropped, unclaimed, claimed, bound}
+	modes := []api.CopyWarmMode{api.CopyWarmMount, api.CopyWarmNone}
+	for _, down := range []bool{false, true} {
+		for _, data := range states {
+			for _, logs := range states {
+				for i := range len(modes) * len(modes) {
+					ofData, ofLogs := modes[i%2], modes[i/2]
+					t.Run(fmt.Sprintf("down=%v/%s,%s/%s,%s", down, data, ofData, logs, ofLogs), func(t *testing.T) {
+						changes := []func(*plan.Snapshot){at("data", data, ofData), at("logs", logs, ofLogs)}
+						next := func() *plan.Decision { return midway(beforeStop(changes...)...).give(2) }
+						if down {
+							next = func() *plan.Decision { return midway(twice(changes...)...).carry(2) }
+						}
+						got := next()
+						all := (data == claimed || data == bound) && (logs == claimed || logs == bound)
+						switch e := got.Effect; {
+						case all && e != nil && e.Volume.Verb == volumes.CreateIncoming:
+							t.Error("a claim is made twice")
+						case !all && got.Record == nil && (e == nil || e.Volume.Verb != volumes.CreateIncoming):
+							t.Errorf("a claim is still to be made, but next is %q", inShort(got))
+						}
+					})
+				}
+			}
+		}
+	}
+}
+
+// TestOneClaimIsNotMadeEarly: nothing of a claim that is copied alone, and not while its ordinal runs, is begun before that is down.
+func TestOneClaimIsNotMadeEarly(t *testing.T) {
+	cold := func(_ *api.CopyAttempt, c *volumes.Copying) { c.Asked.Warm = api.CopyWarmNone }
+	if got := midway(unbudgeted, sends(2), byCopy(cold)).give(2); got.Record != nil || got.Effect == nil || got.Effect.Volume.Verb != volumes.Secure {
+		t.Errorf("got %q", inShort(got))
+	}
+}
