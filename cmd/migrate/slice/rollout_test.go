@@ -164,7 +164,7 @@ func TestRollout(t *testing.T) {
 		"status":                 {args: []string{"status", "web"}, set: webSlice(), wantOut: "statefulset rolling update complete 3 pods at revision web-1...\n"},
 		"status, once":           {args: []string{"status", "web", "--watch=false"}, set: webSlice(updating, held), wantOut: "waiting for statefulset rolling update to complete 1 pods at revision web-2...\n  Held: web-1: waits until web-2 is Ready\n"},
 		"status, paused":         {args: []string{"status", "web", "--watch=false"}, set: webSlice(updating, pausedSlice), wantOut: "  paused: updates go on after rollout resume\n"},
-		"status, timeout":        {args: []string{"status", "web", "--timeout", "300ms"}, set: webSlice(updating), want: 4, wantOut: "waiting for", wantErr: "not completed after 300ms"},
+		"status, timeout":        {args: []string{"status", "web", "--timeout", "2s"}, set: webSlice(updating), want: 4, wantOut: "waiting for", wantErr: "not completed after 2s"},
 		"status, deadline":       {args: []string{"status", "web"}, set: webSlice(updating, conditioned(slicesapi.ConditionProgressing, metav1.ConditionFalse, "ProgressDeadlineExceeded", "x")), want: 1, wantErr: "exceeded its progress deadline"},
 		"status of a revision":   {args: []string{"status", "web", "--revision", "1"}, set: webSlice(), more: two, wantOut: "complete"},
 		"status of another":      {args: []string{"status", "web", "--revision", "1"}, set: webSlice(updating), more: two, want: 1, wantErr: "desired revision (1) is different from the running revision (2)"},
