@@ -7,7 +7,7 @@ import (
 )
 
 // explorer visits every state that a model can reach, in the order of how many faults
-// and then how many steps it takes: what it finds wrong first has the simplest story.
+// and then how many steps it takes, to the last fault at least: what it finds wrong first has a simple story.
 type explorer struct {
 	begin *model
 	// faults is how many a run may have, of some kinds.
@@ -55,12 +55,29 @@ func newExplorer(b bound) *explorer {
 func (x *explorer) explore() *violation {
 	first := visit{x.begin, x.number(x.printer.of(x.begin), arrival{from: -1})}
 	layer := [][]visit{{first}}
-	for faults := 0; faults <= x.faults; faults++ {
-		wrong := x.closure(&layer, faults < x.faults)
-		if wrong != nil || faults == x.faults {
+	for left := x.faults; ; left-- {
+		wrong := x.closure(&layer, left > 0)
+		switch {
+		case wrong != nil || left == 0:
 			return wrong
+		case left == 1:
+			return x.last(layer)
 		}
 		if layer, wrong = x.disturbed(layer); wrong != nil {
+			return wrong
+		}
+	}
+}
+
+// last visits what is reached from a layer with the last fault. What comes of states that are as many steps away is visited before the others,
+// and is forgotten then: it would not fit into memory all at once.
+func (x *explorer) last(layer [][]visit) *violation {
+	for depth := range layer {
+		after, wrong := x.disturbed(layer[depth : depth+1])
+		if wrong != nil {
+			return wrong
+		}
+		if wrong := x.closure(&after, false); wrong != nil {
 			return wrong
 		}
 	}

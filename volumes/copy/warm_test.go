@@ -337,6 +337,28 @@ func TestNoMoverAtTheStop(t *testing.T) {
 	})
 }
 
+// TestWarmMoverIsOfNoLastPass: once the ordinal is down, a mover that was made for a warm pass is deleted, also where the number of its pass is the
+// one that is due, and whatever it says at its end: the ordinal has written since.
+func TestWarmMoverIsOfNoLastPass(t *testing.T) {
+	pair := until(t, introduced).Pair()
+	for _, role := range []volumes.Role{volumes.RoleReceiver, volumes.RoleSender} {
+		for name, says := range map[string]volumes.MoverResult{"it runs": {}, "it has ended": {Done: true, Root: "root"}} {
+			t.Run(string(role)+", "+name, func(t *testing.T) {
+				got := transfer(pair, func(c *volumes.Copying) {
+					if says.Done {
+						end(says, says)(c)
+					}
+					m := map[volumes.Role]*volumes.Mover{volumes.RoleReceiver: &c.Receiver, volumes.RoleSender: &c.Sender}[role]
+					m.Warm = true
+				})
+				if a := got.Action; a == nil || a.Verb != volumes.DeleteMover || a.Copy.Role != role {
+					t.Errorf("got %+v", got)
+				}
+			})
+		}
+	}
+}
+
 // TestReceiverComesAfter: no receiver is made before the ordinal's claim that comes first has its volume, since it decides where this
 // one may be, unless that is decided.
 func TestReceiverComesAfter(t *testing.T) {
