@@ -254,8 +254,8 @@ func (p carryPlanner) together(held []plan.OrdinalVolume, judges ...func(plan.Or
 // class waits for none has its volume made where its driver likes, and the others are made there.
 func (p carryPlanner) claim(v plan.OrdinalVolume) volumes.Verdict {
 	method, claims := v.Way().(volumes.Claimer)
-	if !claims || !p.severalClaimed(v.Ordinal) {
-		return volumes.Verdict{}
+	if !claims || v.Copy == nil || p.Destination.Lost || !p.severalClaimed(v.Ordinal) {
+		return volumes.Verdict{} // from a side that is lost nothing is copied
 	}
 	return method.Claim(p.pair(v))
 }

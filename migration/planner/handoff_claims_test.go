@@ -95,3 +95,15 @@ func TestOneClaimIsNotMadeEarly(t *testing.T) {
 		t.Errorf("got %q", inShort(got))
 	}
 }
+
+// TestNothingIsClaimedOfWhatIsLost: no claim is made for a copy from a cluster that is lost for good.
+func TestNothingIsClaimedOfWhatIsLost(t *testing.T) {
+	for _, lost := range []bool{false, true} {
+		p := midway(twice(at("data", unbegun, api.CopyWarmMount), func(s *plan.Snapshot) { s.Destination.Lost = lost })...)
+		for _, v := range p.Volumes {
+			if got := (carryPlanner{p.View}).claim(v); v.Ordinal == 2 && v.Template == "data" && got.Done() != lost {
+				t.Errorf("lost=%v: %+v", lost, got)
+			}
+		}
+	}
+}
