@@ -266,8 +266,8 @@ site: ## The documentation as a site, in out/site; a link that leads nowhere fai
 verify-model: ## Explore every state of a migration within the full bounds; its figures go into docs/safety.md.
 	@$(GO) test -count=1 -timeout 60m -run '^TestModel$$' -v ./migration/model -args -model=full -update
 
-verify-methods: ## The same of a migration whose claims are copied, or stay behind, one world after the other for their memory: hours.
-	@$(GO) test -count=1 -timeout 0 -parallel 1 -run '^TestModelOfMethods$$' -v ./migration/model -args -model=full -update
+verify-methods: ## The same of a migration whose claims are copied, or stay behind: hours; each world has its line as soon as it was explored (WORLD: a regular expression, those alone).
+	@$(GO) test -count=1 -timeout 0 -parallel 1 -run '^TestModelOfMethods$$$(if $(WORLD),/$(WORLD))' -v ./migration/model -args -model=full -update
 
 mutants: ## Make every small fault in what decides, one by one: the tests must notice; docs/mutants.md.
 	@$(GO) run ./hack/mutate -model -o docs/mutants.md $(if $(AGAIN),-again)

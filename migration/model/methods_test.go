@@ -3,13 +3,11 @@ package model
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/sliceshift/sliceshift/internal/figures"
 	"github.com/sliceshift/sliceshift/migration/internal/plantest"
 	"github.com/sliceshift/sliceshift/migration/plan"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
@@ -320,22 +318,4 @@ func methodBounds() []bound {
 // movers run, fail, repeat themselves and are late, snapshots are taken long after they were asked for, claims of copies
 // and VolumeSnapshots are deleted, and somebody mounts what the ordinal has left. At each moment only what the ordinal has
 // written last can be mounted under its name, by one side (I2, I3 for Copy and Snapshot).
-func TestModelOfMethods(t *testing.T) { exploreAll(t, methodBounds(), writeMethods) }
-
-// writeMethods puts what was explored into the documentation.
-func writeMethods(t *testing.T, bounds []bound, states, runs []int) {
-	t.Helper()
-	var b strings.Builder
-	fmt.Fprintf(&b, "%d states of %d configurations in which claims are copied, move by snapshots or stay behind, and %d runs from them to an end; no state is wrong, and each run ends well.\n\n", sum(states), len(bounds), sum(runs))
-	b.WriteString("| replicas | method | copied ahead | volumes are attached | faults in a run | of which kinds | states |\n|---|---|---|---|---|---|---|\n")
-	for i, each := range bounds {
-		kinds := "-"
-		if each.faults > 0 {
-			kinds = each.kinds.String()
-		}
-		fmt.Fprintf(&b, "| %d | %s | %d | %s | %d | %s | %d |\n", each.Replicas, each.Method, each.Prefetch, map[bool]string{false: "yes", true: "no"}[each.Unattached], each.faults, kinds, states[i])
-	}
-	if err := figures.Write(safety, "verify-methods", b.String()); err != nil {
-		t.Fatal(err)
-	}
-}
+func TestModelOfMethods(t *testing.T) { exploreAll(t, methodBounds(), findings{each: writeMethod}) }

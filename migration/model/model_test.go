@@ -29,18 +29,25 @@ func TestModel(t *testing.T) {
 	case *modelBound == "tiny", *modelBound == "" && raceDetector:
 		bounds = tinyBounds()
 	}
-	exploreAll(t, bounds, writeFigures)
+	exploreAll(t, bounds, findings{all: writeFigures})
+}
+
+// findings write what a full run has found into the documentation.
+type findings struct {
+	// each is called as soon as one world was explored, and all at the end.
+	each func(t *testing.T, b bound, states, runs int)
+	all  func(t *testing.T, bounds []bound, states, runs []int)
 }
 
 // exploreAll explores each of these worlds in a test of its own, and writes the figures of a full run.
-func exploreAll(t *testing.T, bounds []bound, write func(t *testing.T, bounds []bound, states, runs []int)) {
+func exploreAll(t *testing.T, bounds []bound, write findings) {
 	t.Helper()
 	states, runs := make([]int, len(bounds)), make([]int, len(bounds))
 	begin := time.Now()
 	t.Cleanup(func() {
 		t.Logf("%d states of %d configurations in %s", sum(states), len(bounds), time.Since(begin).Round(time.Second))
-		if *update && *modelBound == "full" && *modelOnly < 0 && !t.Failed() {
-			write(t, bounds, states, runs)
+		if *update && *modelBound == "full" && *modelOnly < 0 && !t.Failed() && write.all != nil {
+			write.all(t, bounds, states, runs)
 		}
 	})
 	for i, b := range bounds {
@@ -51,11 +58,15 @@ func exploreAll(t *testing.T, bounds []bound, write func(t *testing.T, bounds []
 			t.Parallel()
 			begin := time.Now()
 			x := newExplorer(b)
+			x.said, x.say = begin, func(far string) { t.Logf("%s, after %s: %s", b.name, time.Since(begin).Round(time.Second), far) }
 			if wrong := x.explore(); wrong != nil {
 				t.Error(x.story(wrong))
 			}
 			states[i], runs[i] = len(x.came), x.end.runs
 			t.Logf("%s: %d states in %s", b.name, states[i], time.Since(begin).Round(time.Millisecond))
+			if *update && *modelBound == "full" && !t.Failed() && write.each != nil {
+				write.each(t, b, states[i], runs[i])
+			}
 		})
 	}
 }

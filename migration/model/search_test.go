@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 )
 
 // explorer visits every state that a model can reach, in the order of how many faults
@@ -21,7 +22,13 @@ type explorer struct {
 	end  *ending
 	// spare is a model whose memory may be used.
 	spare *model
+	// say is told how far it is, now and then; said is when it was told last.
+	say  func(far string)
+	said time.Time
 }
+
+// sayEvery is how often who waits for an exploration is told how far it is.
+const sayEvery = time.Minute
 
 // arrival is how a state was reached: from which one, by which move.
 type arrival struct {
@@ -121,7 +128,11 @@ func (x *explorer) disturbed(layer [][]visit) (after [][]visit, wrong *violation
 // expand does in each state what may happen there, and hands on what is new: the calm
 // moves, or those that cost a fault.
 func (x *explorer) expand(states []visit, faults bool, fresh func(visit)) *violation {
-	for _, v := range states {
+	for i, v := range states {
+		if now := time.Now(); x.say != nil && now.Sub(x.said) >= sayEvery {
+			x.said = now
+			x.say(fmt.Sprintf("%d states so far; %d of %d that are as far from the begin as this one are left", len(x.came), len(states)-i, len(states)))
+		}
 		for _, m := range x.moves(v.model) {
 			if m.costs() != faults || faults && !x.kinds.has(m.deed) {
 				continue
