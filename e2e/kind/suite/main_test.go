@@ -17,7 +17,7 @@ import (
 	"github.com/sliceshift/sliceshift/e2e/mcs"
 )
 
-// enabled is set by make kind-suite: go test ./... must not start clusters, nor install
+// enabled is set by the targets kind-suite-1 and -2: go test ./... must not start clusters, nor install
 // docker, for somebody who did not ask for it.
 const enabled = "E2E_KIND"
 
