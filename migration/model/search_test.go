@@ -25,6 +25,8 @@ type explorer struct {
 	// say is told how far it is, now and then; said is when it was told last.
 	say  func(far string)
 	said time.Time
+	// lasts is where the last faults happen that are visited now.
+	lasts string
 }
 
 // sayEvery is how often who waits for an exploration is told how far it is.
@@ -80,6 +82,7 @@ func (x *explorer) explore() *violation {
 // and is forgotten then: it would not fit into memory all at once.
 func (x *explorer) last(layer [][]visit) *violation {
 	for depth := range layer {
+		x.lasts = fmt.Sprintf(", the last fault after step %d of %d", depth, len(layer))
 		after, wrong := x.disturbed(layer[depth : depth+1])
 		if wrong != nil {
 			return wrong
@@ -131,7 +134,7 @@ func (x *explorer) expand(states []visit, faults bool, fresh func(visit)) *viola
 	for i, v := range states {
 		if now := time.Now(); x.say != nil && now.Sub(x.said) >= sayEvery {
 			x.said = now
-			x.say(fmt.Sprintf("%d states so far; %d of %d that are as far from the begin as this one are left", len(x.came), len(states)-i, len(states)))
+			x.say(fmt.Sprintf("%d states so far%s; of those that are as far from the begin as this one %d of %d are left", len(x.came), x.lasts, len(states)-i, len(states)))
 		}
 		for _, m := range x.moves(v.model) {
 			if m.costs() != faults || faults && !x.kinds.has(m.deed) {
