@@ -166,6 +166,28 @@ func TestLostIncomingClaim(t *testing.T) {
 	}
 }
 
+// TestClaimIsNotMadeBesideAReceiver: where the claim of a copy is deleted while a receiver has its volume, no other one of that name is made: what the
+// receiver writes would be sealed as the content of a volume that has nothing (I3).
+func TestClaimIsNotMadeBesideAReceiver(t *testing.T) {
+	pair := until(t, func(w *world) bool {
+		seen := w.Pair().Copy
+		return w.Runs == w.Giver && seen.Receiver.Key != "" && !seen.Attempt.Filling
+	}).Pair()
+	seen := *pair.Copy
+	seen.Incoming.Claim, seen.Incoming.Volume = volumes.Claim{}, volumes.Volume{}
+	pair.Copy = &seen
+	if got := (Copy{}).Claim(pair); !got.Done() {
+		t.Errorf("got %+v", got)
+	}
+	if got := (Copy{}).Ahead(pair); got.Attempt == nil || !got.Attempt.Dropped {
+		t.Errorf("what was lost is %+v", got)
+	}
+	seen.Receiver = volumes.Mover{}
+	if got := (Copy{}).Claim(pair); got.Action == nil || got.Action.Verb != volumes.CreateIncoming {
+		t.Errorf("without a receiver: %+v", got)
+	}
+}
+
 // TestSealIsOfWhatWasWritten: the claim of a copy is deleted once its receiver has ended, and before its sender is seen to have. What
 // both have found is not taken for a word about the empty volume that another claim gets (I3).
 func TestSealIsOfWhatWasWritten(t *testing.T) {

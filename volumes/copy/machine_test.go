@@ -176,6 +176,20 @@ func TestCopyMachine(t *testing.T) {
 	})
 }
 
+// TestCopyMachineOfSeveral: so it is of an ordinal that has other claims, and has all of them before any gets a pod; and it arrives, too.
+func TestCopyMachineOfSeveral(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		w := newWorldOf(ofSeveral{})
+		w.several = true
+		w.alone = rapid.Bool().Draw(t, "for one pod alone")
+		t.Repeat(w.actions())
+		w.Epoch, w.OnTheirWay = w.Epoch+1, nil
+		w.Record.Passes, w.unready, w.early = 0, false, false
+		w.Arrives(t)
+		w.expectNoBase(t)
+	})
+}
+
 // TestCopyArrives: where nothing fails for long a copy comes to its end, also after all that can happen.
 func TestCopyArrives(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

@@ -76,6 +76,8 @@ func (Copy) Claim(pair volumes.Pair) volumes.Verdict {
 		return v.begin()
 	case attempt.Holds != "", v.torn():
 		return volumes.Verdict{} // another one is begun for it, or nothing is before a person has looked
+	case v.c.Receiver.Found:
+		return volumes.Verdict{} // it has mounted what that claim had: where the claim is gone, another one of its name would have another volume
 	}
 	return v.incoming()
 }

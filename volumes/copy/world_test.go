@@ -42,6 +42,8 @@ type world struct {
 	node    int
 	// early: it is not the ordinal's turn yet.
 	early bool
+	// several: the ordinal has other claims that are copied.
+	several bool
 	// relayed: neither mover reaches the other.
 	relayed bool
 	// limit is for how long the ordinal may be copied while it is down, which it is since stopped; 0: for as long as it takes.
@@ -56,8 +58,25 @@ type world struct {
 	made  map[string]bool
 }
 
-func newWorld() *world {
-	w := &world{World: volumestest.New(Copy{}), movers: map[string]*pod{}, entrances: map[string]bool{}, made: map[string]bool{}, bases: map[string]*base{}}
+// ofSeveral is the method as an ordinal is asked that has several claims which are copied: first each has its claim.
+type ofSeveral struct{ Copy }
+
+func (m ofSeveral) Transfer(pair volumes.Pair) volumes.Verdict {
+	return claimed(pair, m.Copy.Transfer)
+}
+
+// claimed is what is next of the claim, and otherwise what then says.
+func claimed(pair volumes.Pair, then func(volumes.Pair) volumes.Verdict) volumes.Verdict {
+	if verdict := (Copy{}).Claim(pair); verdict.Action != nil || verdict.Attempt != nil {
+		return verdict
+	}
+	return then(pair)
+}
+
+func newWorld() *world { return newWorldOf(Copy{}) }
+
+func newWorldOf(method volumestest.Method) *world {
+	w := &world{World: volumestest.New(method), movers: map[string]*pod{}, entrances: map[string]bool{}, made: map[string]bool{}, bases: map[string]*base{}}
 	w.Around = w
 	return w
 }
@@ -97,7 +116,11 @@ func (w *world) mover(role volumes.Role, claim volumes.Ref) volumes.Mover {
 
 // Leave has passes made while the ordinal runs, first.
 func (w *world) Leave(pair volumes.Pair) volumes.Verdict {
-	if verdict := (Copy{}).Ahead(pair); !verdict.Done() {
+	ahead := (Copy{}).Ahead
+	if w.several {
+		ahead = func(pair volumes.Pair) volumes.Verdict { return claimed(pair, (Copy{}).Ahead) }
+	}
+	if verdict := ahead(pair); !verdict.Done() {
 		return verdict
 	}
 	if w.early {
