@@ -166,8 +166,8 @@ func TestLostIncomingClaim(t *testing.T) {
 	}
 }
 
-// TestClaimIsNotMadeBesideAReceiver: where the claim of a copy is deleted while a receiver has its volume, no other one of that name is made: what the
-// receiver writes would be sealed as the content of a volume that has nothing (I3).
+// TestClaimIsNotMadeBesideAReceiver: where the claim of a copy is deleted while a receiver has its volume, no other one of that name is made: it would
+// have another volume than the receiver. The attempt is dropped first (I3).
 func TestClaimIsNotMadeBesideAReceiver(t *testing.T) {
 	pair := until(t, func(w *world) bool {
 		seen := w.Pair().Copy
