@@ -87,8 +87,8 @@ func (l Loop) Run(ctx context.Context) error {
 	}
 }
 
-// wait returns when there may be something to do, with the migration when it was
-// changed.
+// wait returns when there may be something to do, with the migration when it was changed: what a person has asked
+// for comes before anything that also waits.
 func (l Loop) wait(ctx context.Context, atMost time.Duration) *api.Migration {
 	timer := time.NewTimer(atMost)
 	defer timer.Stop()
@@ -99,7 +99,12 @@ func (l Loop) wait(ctx context.Context, atMost time.Duration) *api.Migration {
 	case changed := <-l.Changes:
 		return changed
 	}
-	return nil
+	select {
+	case changed := <-l.Changes:
+		return changed
+	default:
+		return nil
+	}
 }
 
 // final says whether an error of the record cannot be over later.

@@ -5,6 +5,7 @@ import (
 
 	"github.com/sliceshift/sliceshift/e2e/harness"
 	"github.com/sliceshift/sliceshift/internal/records"
+	"github.com/sliceshift/sliceshift/migration/plan"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
@@ -18,7 +19,7 @@ func (v *move) nameBy(store records.ConfigMap, how api.PerOrdinal) error {
 	return store.Save(v.Ctx, m)
 }
 
-// TestNamesTurnedOffInMidMove: names are turned off when one ordinal has moved with its own. None is lost, the next ordinal
+// TestNamesTurnedOffInMidMove: names are turned off while one ordinal is down for its move. It keeps its own, the next ordinal
 // is not stopped before they are asked for again, and at the end what the move has made is gone, as it was asked to be.
 func TestNamesTurnedOffInMidMove(t *testing.T) {
 	t.Parallel()
@@ -28,7 +29,7 @@ func TestNamesTurnedOffInMidMove(t *testing.T) {
 	from, to := v.servingExports()
 	mover, held := v.Mover(), false
 	v.Drive(mover,
-		harness.Arrival(1)(func() error { return v.nameBy(mover.Store, api.PerOrdinalNone) }),
+		harness.WroteOn(plan.SourceSide, plan.ScaleDown)(func() error { return v.nameBy(mover.Store, api.PerOrdinalNone) }),
 		harness.StalledWith(api.ReasonServicesChanged)(func() error {
 			held = true
 			if err := v.expectNames("while it is held", from, "web-0"); err != nil {
