@@ -321,9 +321,9 @@ func (e *Engine) learn(ctx context.Context, m *api.Migration, places []*endpoint
 }
 
 // learnExports finds out which version of ServiceExport the clusters serve, for a migration that asks
-// for exports: from its beginning, or later on.
+// for exports, of the application or of receivers: from its beginning, or later on.
 func (e *Engine) learnExports(ctx context.Context, m *api.Migration, places []*endpoint.Endpoint) error {
-	if e.exports || !m.AcceptedServices().Exports() {
+	if e.exports || !m.AcceptedServices().Exports() && !m.ExportsReceivers() {
 		return nil
 	}
 	for _, p := range places {

@@ -64,6 +64,10 @@ type CopyAsked struct {
 	Size, Needed int64
 	// Address is where the receiver is reached from the giver's side; empty: as its Service says.
 	Address string
+	// Export has that Service exported to the clusterset; ExportVersion is the version of ServiceExport that the taker's cluster
+	// serves, empty: it serves none.
+	Export        bool
+	ExportVersion string
 	// Transport is how the bytes get from one mover to the other; empty is Auto.
 	Transport api.CopyTransport
 	// Warm says whether passes are made while the ordinal runs; empty is Auto.
@@ -194,6 +198,9 @@ type MoverResult struct {
 // Entrance is the Service of a receiver.
 type Entrance struct {
 	Found bool
+	// Exported is true once it has a ServiceExport, and Refused says why that is of no use; empty: it is not known to be of none.
+	Exported bool
+	Refused  string
 	// Address is host and port; empty: not known yet.
 	Address string
 }
@@ -219,6 +226,8 @@ const (
 	DropBaseSnapshot Verb = "DropBaseSnapshot"
 	// CreateEntrance makes the Service of a receiver.
 	CreateEntrance Verb = "CreateEntrance"
+	// ExportEntrance makes its ServiceExport.
+	ExportEntrance Verb = "ExportEntrance"
 	// CreateMover makes the pod of a mover, MarkMover writes the fence on it, TellMover what its
 	// peer's key is, and DeleteMover deletes it.
 	CreateMover Verb = "CreateMover"
@@ -244,6 +253,8 @@ type CopyAction struct {
 	Fresh bool
 	// Peer is for TellMover, Address for CreateMover of a sender: where it reaches the receiver.
 	Peer, Address string
+	// ExportVersion is the version of the ServiceExport that ExportEntrance makes.
+	ExportVersion string
 	// Content has files compared that look alike: a pass before this one has found both sides different.
 	Content bool
 	// Verify is what a pass reads at its end; empty: nothing. Copy is what is kept between passes by for Changed.

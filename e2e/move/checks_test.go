@@ -173,11 +173,12 @@ func TestChecks(t *testing.T) {
 	for _, tc := range []staged{
 		{check: "kinds", flags: flags("--to-api-version", slicesapi.GroupVersion.String()), want: "fail " + api.ReasonKindUnsupported},
 		{check: "exports", flags: flags("--export-services"), want: "fail " + api.ReasonExportUnsupported},
+		{check: "exports", how: "for what is copied", flags: flags("--volume", "data=copy,image=m,service=export"), want: "fail " + api.ReasonExportUnsupported},
 		{check: "versions", stage: func(v *move) { v.oldKubelet() }, want: "warn " + api.ReasonVersionSkew},
 		{check: "nodes", stage: func(v *move) { v.taintAll() }, want: "fail " + api.ReasonNoNodeFits},
 	} {
 		done = append(done, tc)
-		t.Run(tc.check+" of a whole cluster", func(t *testing.T) {
+		t.Run(tc.check+" of a whole cluster "+tc.how, func(t *testing.T) {
 			v := newMove(t, harness.Usual(1), func(v *harness.Move) { v.From, v.To = harness.East(), alone.Cluster })
 			if tc.stage != nil {
 				tc.stage(v)

@@ -232,7 +232,7 @@ func unfenced(e plan.Effect) bool {
 		return true
 	case plan.CarryVolume:
 		return slices.Contains([]volumes.Verb{
-			volumes.CreateVolume, volumes.CreateClaim, volumes.Secure, volumes.CreateIncoming, volumes.CreateOutgoing, volumes.CreateEntrance, volumes.CreateMover,
+			volumes.CreateVolume, volumes.CreateClaim, volumes.Secure, volumes.CreateIncoming, volumes.CreateOutgoing, volumes.CreateEntrance, volumes.ExportEntrance, volumes.CreateMover,
 		}, e.Volume.Verb)
 	default:
 		return false

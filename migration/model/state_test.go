@@ -196,7 +196,7 @@ func (w *model) hopelessCopy(e plan.Effect, version string) bool {
 	if e.Verb != plan.CarryVolume || len(w.yards) == 0 {
 		return true
 	}
-	if slices.Contains([]volumes.Verb{volumes.CreateIncoming, volumes.CreateOutgoing, volumes.CreateEntrance, volumes.CreateMover, volumes.CreateSnapshot, volumes.CreateContent, volumes.CreateImport}, e.Volume.Verb) {
+	if slices.Contains([]volumes.Verb{volumes.CreateIncoming, volumes.CreateOutgoing, volumes.CreateEntrance, volumes.ExportEntrance, volumes.CreateMover, volumes.CreateSnapshot, volumes.CreateContent, volumes.CreateImport}, e.Volume.Verb) {
 		return false
 	}
 	for i := range w.yards {

@@ -36,6 +36,10 @@ type copyPart struct {
 	warmName       string
 	warm           *corev1.Pod
 	service        *corev1.Service
+	// exported: the Service is to be exported by the Migration owner, and export is how far that is.
+	exported bool
+	owner    types.UID
+	export   plan.Export
 	// dropped: nobody goes on with it, and twin is another volume of the new one's disk; empty: none.
 	dropped bool
 	twin    string
@@ -68,7 +72,8 @@ func expectCopies(m *api.Migration, source, destination *observed) {
 			if string(f.endpoint.Side) == v.Copy.Giver {
 				part = copyPart{role: volumes.RoleSender, claimName: volumes.OutgoingRef(claim, m.UID).Name}
 			}
-			part.several = filled > 1
+			part.several, part.owner = filled > 1, m.UID
+			part.exported = part.role == volumes.RoleReceiver && askedOf(m, v.ClaimTemplate).Copy.ServiceType == api.ServiceTypeExport
 			part.podName = copy.PodName(part.role, claim, m.UID, v.Copy.Number)
 			switch {
 			case method == api.MethodSnapshot:
@@ -171,6 +176,11 @@ func (f *observed) readCopy(ctx context.Context, part *copyPart) (volume *corev1
 		if part.service, err = endpoint.Get[corev1.Service](ctx, at.Live, at.Key(part.claimName)); err != nil {
 			return nil, err
 		}
+		if part.exported && part.service != nil && at.ExportVersion != "" {
+			if part.export, err = readExport(ctx, part.owner, at, part.claimName); err != nil {
+				return nil, err
+			}
+		}
 	}
 	if part.snap != nil || part.several { // else the pod that writes is made either way
 		if part.waits, err = waitsForPod(ctx, at, part.claim); err != nil {
@@ -195,7 +205,10 @@ func copyingOf(m *api.Migration, source, destination *observed, v plan.OrdinalVo
 		return nil
 	}
 	asked := askedOf(m, v.Template).Copy
-	seen := &volumes.Copying{Asked: volumes.CopyAsked{Image: asked.Image, Address: asked.Address, Transport: asked.Transport, Warm: asked.Warm, Cutover: asked.Cutover, Prefetch: asked.Prefetch, Verify: asked.Verify}}
+	seen := &volumes.Copying{Asked: volumes.CopyAsked{Image: asked.Image, Address: asked.Address, Transport: asked.Transport, Warm: asked.Warm, Cutover: asked.Cutover, Prefetch: asked.Prefetch, Verify: asked.Verify, Export: asked.ServiceType == api.ServiceTypeExport}}
+	if seen.Asked.Export { // an attempt says which side it goes to
+		seen.Asked.ExportVersion = destination.endpoint.ExportVersion
+	}
 	if asked.DowntimeBudget != nil {
 		seen.Asked.Budget = asked.DowntimeBudget.Duration
 	}
@@ -245,11 +258,23 @@ func (f *observed) putCopy(m *api.Migration, part *copyPart, own volumes.Holding
 	case part.role == volumes.RoleSender:
 		seen.Sender, seen.Warm, seen.Base = moverOf(part.pod, m.UID), moverOf(part.warm, m.UID), part.base.view(m.UID)
 	default:
-		seen.Receiver = moverOf(part.pod, m.UID)
+		seen.Receiver, seen.Asked.ExportVersion = moverOf(part.pod, m.UID), f.endpoint.ExportVersion
 		if part.service != nil {
-			seen.Entrance = volumes.Entrance{Found: true, Address: manifest.Address(part.service, podOrNone(part.pod))}
+			seen.Entrance = part.entrance()
 		}
 	}
+}
+
+// entrance is the Service of a receiver, as it is reached from the other side.
+func (part *copyPart) entrance() volumes.Entrance {
+	e := volumes.Entrance{Found: true, Exported: part.export.Found, Refused: cmp.Or(part.export.Invalid, part.export.Conflict)}
+	switch {
+	case !part.exported:
+		e.Address = manifest.Address(part.service, podOrNone(part.pod))
+	case e.Exported && e.Refused == "":
+		e.Address = manifest.ExportedAddress(part.service)
+	}
+	return e
 }
 
 func valueOf(q resource.Quantity) int64 { return q.Value() }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -13,8 +14,10 @@ import (
 
 	"github.com/sliceshift/sliceshift/internal/clusters/clustertest"
 	"github.com/sliceshift/sliceshift/migration/endpoint"
+	"github.com/sliceshift/sliceshift/migration/plan"
 	"github.com/sliceshift/sliceshift/migration/scope"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/volumes"
 )
 
 // TestExportsThatAreNotServed: before a migration has begun, a cluster without the kind
@@ -69,6 +72,29 @@ func TestAcceptedServicesAreRead(t *testing.T) {
 			if (source.err != nil) != tc.reads || (destination.err != nil) != tc.reads {
 				t.Errorf("%s, %s: %v, %v", name, what, source.err, destination.err)
 			}
+		}
+	}
+}
+
+// TestExportOfAReceiver: a receiver that is to be exported is reached by its name in the clusterset, once it is exported.
+func TestExportOfAReceiver(t *testing.T) {
+	service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "in"}, Spec: corev1.ServiceSpec{
+		ClusterIP: "10.96.0.4", Ports: []corev1.ServicePort{{Port: 8722}},
+	}}
+	const name = "in.shop.svc.clusterset.local:8722"
+	for title, tc := range map[string]struct {
+		part copyPart
+		want volumes.Entrance
+	}{
+		"not to be exported": {copyPart{}, volumes.Entrance{Found: true, Address: "10.96.0.4:8722"}},
+		"not exported yet":   {copyPart{exported: true}, volumes.Entrance{Found: true}},
+		"exported":           {copyPart{exported: true, export: plan.Export{Found: true}}, volumes.Entrance{Found: true, Exported: true, Address: name}},
+		"not valid":          {copyPart{exported: true, export: plan.Export{Found: true, Invalid: "NoService"}}, volumes.Entrance{Found: true, Exported: true, Refused: "NoService"}},
+		"against another":    {copyPart{exported: true, export: plan.Export{Found: true, Conflict: "TypeConflict"}}, volumes.Entrance{Found: true, Exported: true, Refused: "TypeConflict"}},
+	} {
+		tc.part.service = service
+		if diff := cmp.Diff(tc.want, tc.part.entrance()); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", title, diff)
 		}
 	}
 }

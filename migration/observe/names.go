@@ -7,6 +7,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	mcsv1alpha1 "sigs.k8s.io/mcs-api/pkg/apis/v1alpha1"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
@@ -55,7 +56,7 @@ func (f *observed) readName(ctx context.Context, m *api.Migration, name string) 
 			return err
 		},
 		func() error {
-			export, err := readExport(ctx, m, f.endpoint, name)
+			export, err := readExport(ctx, m.UID, f.endpoint, name)
 			f.exports = map[string]plan.Export{name: export}
 			return err
 		},
@@ -95,7 +96,7 @@ func readExports(ctx context.Context, m *api.Migration, source, destination *obs
 		if neverServed(m, f.endpoint) {
 			return nil
 		}
-		f.export, err = readExport(ctx, m, f.endpoint, source.set.Spec.ServiceName)
+		f.export, err = readExport(ctx, m.UID, f.endpoint, source.set.Spec.ServiceName)
 		return err
 	})
 }
@@ -107,19 +108,20 @@ func neverServed(m *api.Migration, at endpoint.Endpoint) bool {
 	return m.Status.Baseline == nil && at.ExportVersion == ""
 }
 
-func readExport(ctx context.Context, m *api.Migration, at endpoint.Endpoint, service string) (plan.Export, error) {
+// readExport reads the ServiceExport of a Service of a side. owner is the Migration that may have made it.
+func readExport(ctx context.Context, owner types.UID, at endpoint.Endpoint, service string) (plan.Export, error) {
 	if at.ExportVersion == mcsv1beta1.GroupVersion.Version {
 		export, err := endpoint.Get[mcsv1beta1.ServiceExport](ctx, at.Live, at.Key(service))
 		if err != nil || export == nil {
 			return plan.Export{}, err
 		}
-		return exportOf(m, export.ObjectMeta, export.Status.Conditions), nil
+		return exportOf(owner, export.ObjectMeta, export.Status.Conditions), nil
 	}
 	export, err := endpoint.Get[mcsv1alpha1.ServiceExport](ctx, at.Live, at.Key(service))
 	if err != nil || export == nil {
 		return plan.Export{}, err
 	}
-	return exportOf(m, export.ObjectMeta, export.Status.Conditions), nil
+	return exportOf(owner, export.ObjectMeta, export.Status.Conditions), nil
 }
 
 // listExports reads all ServiceExports of a side's namespace, by name.
@@ -129,22 +131,22 @@ func listExports(ctx context.Context, m *api.Migration, at endpoint.Endpoint) (m
 		var list mcsv1beta1.ServiceExportList
 		err := at.Live.List(ctx, &list, client.InNamespace(at.Namespace))
 		for i := range list.Items {
-			exports[list.Items[i].Name] = exportOf(m, list.Items[i].ObjectMeta, list.Items[i].Status.Conditions)
+			exports[list.Items[i].Name] = exportOf(m.UID, list.Items[i].ObjectMeta, list.Items[i].Status.Conditions)
 		}
 		return exports, err
 	}
 	var list mcsv1alpha1.ServiceExportList
 	err := at.Live.List(ctx, &list, client.InNamespace(at.Namespace))
 	for i := range list.Items {
-		exports[list.Items[i].Name] = exportOf(m, list.Items[i].ObjectMeta, list.Items[i].Status.Conditions)
+		exports[list.Items[i].Name] = exportOf(m.UID, list.Items[i].ObjectMeta, list.Items[i].Status.Conditions)
 	}
 	return exports, err
 }
 
-func exportOf(m *api.Migration, meta metav1.ObjectMeta, conditions []metav1.Condition) plan.Export {
+func exportOf(owner types.UID, meta metav1.ObjectMeta, conditions []metav1.Condition) plan.Export {
 	export := plan.Export{
 		Found: true, UID: meta.UID, ResourceVersion: meta.ResourceVersion,
-		Ours: meta.Annotations[api.OwnerAnnotationKey] == string(m.UID), Fence: meta.Annotations[api.FenceAnnotationKey],
+		Ours: meta.Annotations[api.OwnerAnnotationKey] == string(owner), Fence: meta.Annotations[api.FenceAnnotationKey],
 	}
 	for _, condition := range conditions {
 		switch {

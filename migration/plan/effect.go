@@ -290,6 +290,8 @@ func (e Effect) bytesString(on string) string {
 		return fmt.Sprintf("restore the reclaim policy of volume %s%s, which was filled for nothing", a.Volume, on)
 	case volumes.CreateEntrance:
 		return fmt.Sprintf("create Service %s/%s%s, for the copy", a.Ref.Namespace, a.Ref.Name, on)
+	case volumes.ExportEntrance:
+		return fmt.Sprintf("export Service %s/%s%s, for the copy", a.Ref.Namespace, a.Ref.Name, on)
 	case volumes.CreateMover:
 		return fmt.Sprintf("create %s pod %s/%s%s", a.Copy.Role, a.Ref.Namespace, a.Copy.Pod, on)
 	case volumes.MarkMover:
@@ -346,7 +348,7 @@ func (e Effect) FillsSecond() bool {
 // wakes a migration, and it is always read live.
 func (e Effect) ForMovers() bool {
 	switch e.Volume.Verb {
-	case volumes.CreateIncoming, volumes.CreateOutgoing, volumes.CreateEntrance, volumes.TakeBase, volumes.RestoreBase:
+	case volumes.CreateIncoming, volumes.CreateOutgoing, volumes.CreateEntrance, volumes.ExportEntrance, volumes.TakeBase, volumes.RestoreBase:
 		return e.Verb == CarryVolume
 	default:
 		return false

@@ -32,12 +32,22 @@ func (e *Inspector) unnameable(m *api.Migration) []plan.Finding {
 
 // unexportable finds a cluster that does not serve the exports that the migration asks for.
 func (e *Inspector) unexportable(s Subject) []plan.Finding {
-	if !s.Migration.AcceptedServices().Exports() || e.Source.ExportVersion != "" && e.Destination.ExportVersion != "" {
+	if e.Source.ExportVersion != "" && e.Destination.ExportVersion != "" {
 		return nil
 	}
-	return []plan.Finding{{
-		Reason: api.ReasonExportUnsupported, Object: "ServiceExport",
-		Message: "spec.services asks for exports, and one of the clusters does not serve ServiceExport (multicluster.x-k8s.io)",
-		Remedy:  "install the Multi-Cluster Services API in both clusters, or turn spec.services.export and perOrdinal off",
-	}}
+	refused := func(who, instead string) plan.Finding {
+		return plan.Finding{
+			Reason: api.ReasonExportUnsupported, Object: "ServiceExport",
+			Message: who + " asks for exports, and one of the clusters does not serve ServiceExport (multicluster.x-k8s.io)",
+			Remedy:  "install the Multi-Cluster Services API in both clusters, or " + instead,
+		}
+	}
+	var findings []plan.Finding
+	if s.Migration.AcceptedServices().Exports() {
+		findings = append(findings, refused("spec.services", "turn spec.services.export and perOrdinal off"))
+	}
+	if s.Migration.ExportsReceivers() {
+		findings = append(findings, refused("copy.serviceType", "set copy.serviceType to another one, or copy.transport to Relay"))
+	}
+	return findings
 }

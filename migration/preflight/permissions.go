@@ -60,7 +60,7 @@ func rights(m *api.Migration, at endpoint.Endpoint) []Rule {
 	if group, _, _ := strings.Cut(at.Kind().APIVersion(), "/"); group != "apps" {
 		rules = append(rules, Rule{Group: group, Resource: "statefulsets", Verbs: "get list watch create patch delete"})
 	}
-	if asked.Exports() {
+	if asked.Exports() || m.ExportsReceivers() {
 		rules = append(rules, Rule{Group: "multicluster.x-k8s.io", Resource: "serviceexports", Verbs: exports})
 	}
 	for _, check := range checks {

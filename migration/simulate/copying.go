@@ -73,6 +73,9 @@ func (a apiServer) applyCopying(v *plan.OrdinalVolume, e plan.Effect) error {
 	case volumes.CreateEntrance:
 		v.Copy.Entrance = volumes.Entrance{Found: true, Address: "receiver:8722"}
 		return nil
+	case volumes.ExportEntrance:
+		v.Copy.Entrance.Exported = true
+		return nil
 	case volumes.CreateMover, volumes.MarkMover, volumes.TellMover, volumes.DeleteMover:
 		return a.applyMover(v, action)
 	case volumes.CreateSnapshot, volumes.CreateContent, volumes.CreateImport, volumes.RetainContent, volumes.LoosenContent, volumes.DeleteSnapshot, volumes.DeleteContent:

@@ -94,3 +94,8 @@ func (v VolumeSpec) SameWay(other VolumeSpec) bool {
 	one, two := v.StorageClassName, other.StorageClassName
 	return v.Method == other.Method && (one == nil) == (two == nil) && (one == nil || *one == *two) && slices.Equal(v.AccessModes, other.AccessModes)
 }
+
+// ExportsReceivers says whether pods that write copies are reached by exported Services.
+func (m *Migration) ExportsReceivers() bool {
+	return slices.ContainsFunc(m.VolumesAsAccepted(), func(v VolumeSpec) bool { return v.Method == MethodCopy && v.Copy.ServiceType == ServiceTypeExport })
+}

@@ -107,9 +107,10 @@ type CopySpec struct {
 	// +optional
 	Transport CopyTransport `json:"transport,omitempty"`
 	// serviceType is that of the Service by which the reading pod reaches the writing one. Default: ClusterIP,
-	// which is for sides in one cluster, or whose clusters have one network.
+	// which is for sides in one cluster, or whose clusters have one network. ServiceExport is for clusters of one clusterset
+	// (KEP-1645), with a namespace of the same name: the Service is headless and exported, and is reached by its name there.
 	// +optional
-	// +kubebuilder:validation:Enum=ClusterIP;NodePort;LoadBalancer
+	// +kubebuilder:validation:Enum=ClusterIP;NodePort;LoadBalancer;ServiceExport
 	ServiceType corev1.ServiceType `json:"serviceType,omitempty"`
 	// address, with a port, at which the reading pod reaches that Service, where the Service itself does not
 	// say it: through a gateway, say. It is for moves of one claim at a time.
@@ -164,6 +165,9 @@ type CopySpec struct {
 	// +kubebuilder:validation:Maximum=8
 	Prefetch int32 `json:"prefetch,omitempty"`
 }
+
+// ServiceTypeExport is the serviceType of a Service that is exported to the clusterset.
+const ServiceTypeExport corev1.ServiceType = "ServiceExport"
 
 // CopyTransport is how the bytes of a copy get from one pod to the other. They are encrypted between the two pods in
 // any case.

@@ -1,6 +1,7 @@
 package copy
 
 import (
+	"fmt"
 	"regexp"
 	"strconv"
 	"strings"
@@ -488,5 +489,42 @@ func TestConfirm(t *testing.T) {
 	}
 	if got := (Copy{}).Confirm(w.Pair(), volumes.Disk("another")); got == nil {
 		t.Error("another volume is taken for what was to be copied back")
+	}
+}
+
+// TestReceiverIsExported: where that is asked for the receiver's Service is exported before anybody is told of it, and what
+// stands in the way is said.
+func TestReceiverIsExported(t *testing.T) {
+	pair := until(t, introduced).Pair()
+	asks := func(then func(*volumes.Copying)) volumes.Verdict {
+		return transfer(pair, func(c *volumes.Copying) {
+			c.Asked.Export, c.Asked.ExportVersion = true, "v1beta1"
+			c.Entrance.Address, c.Receiver.Peer, c.Sender = "", "", volumes.Mover{}
+			then(c)
+		})
+	}
+	made := asks(func(*volumes.Copying) {})
+	if a := made.Action; a == nil || a.Verb != volumes.ExportEntrance || a.Ref != pair.Copy.Incoming.Ref || a.UID != pair.Copy.Incoming.Claim.UID || a.Copy.ExportVersion != "v1beta1" || a.Copy.AtGiver {
+		t.Errorf("not exported: %+v", made)
+	}
+	for name, tc := range map[string]struct {
+		then func(*volumes.Copying)
+		says string
+	}{
+		"no such kind":  {func(c *volumes.Copying) { c.Asked.ExportVersion = "" }, "does not serve ServiceExport"},
+		"not yet known": {func(c *volumes.Copying) { c.Entrance.Exported = true }, "has an address"},
+		"refused": {func(c *volumes.Copying) {
+			c.Entrance.Exported, c.Entrance.Refused = true, "TypeConflict: of another kind"
+		}, "TypeConflict: of another kind"},
+	} {
+		if verdict := asks(tc.then); verdict.Action != nil || !strings.Contains(fmt.Sprint(verdict.Waits, verdict.Blocked), tc.says) {
+			t.Errorf("%s: %+v, want it to say %q", name, verdict, tc.says)
+		}
+	}
+	if verdict := asks(func(c *volumes.Copying) { c.Entrance.Exported, c.Entrance.Address = true, "name:8722" }); verdict.Action == nil || verdict.Action.Verb != volumes.CreateMover || verdict.Action.Copy.Address != "name:8722" {
+		t.Errorf("exported: %+v", verdict)
+	}
+	if verdict := asks(func(c *volumes.Copying) { c.Asked.Transport = api.TransportRelay }); verdict.Action != nil && verdict.Action.Verb == volumes.ExportEntrance {
+		t.Errorf("relayed: %+v", verdict)
 	}
 }

@@ -28,6 +28,8 @@ func (Copy) Apply(ctx context.Context, c volumes.Carrier, action volumes.Action,
 	switch action.Verb {
 	case volumes.CreateEntrance:
 		return w.entrance(ctx)
+	case volumes.ExportEntrance:
+		return w.export(ctx)
 	case volumes.CreateMover:
 		return w.mover(ctx, pair)
 	case volumes.MarkMover:
@@ -213,8 +215,20 @@ func (w writer) claim(ctx context.Context, pair volumes.Pair) (client.Object, er
 // entrance makes the Service of the receiver. It goes with the incoming claim.
 func (w writer) entrance(ctx context.Context) (client.Object, error) {
 	service := manifest.ServiceFor(w.spec(), w.Copy.ServiceType)
-	service.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "PersistentVolumeClaim", Name: w.action.Ref.Name, UID: w.action.UID}}
+	service.OwnerReferences = w.withClaim()
 	return service, w.at.Create(ctx, service)
+}
+
+// export exports that Service to the clusterset. It goes with the incoming claim, too.
+func (w writer) export(ctx context.Context) (client.Object, error) {
+	export := manifest.ExportFor(w.spec(), w.action.Copy.ExportVersion)
+	export.SetOwnerReferences(w.withClaim())
+	return export, w.at.Create(ctx, export)
+}
+
+// withClaim has an object go with the claim that the action is about.
+func (w writer) withClaim() []metav1.OwnerReference {
+	return []metav1.OwnerReference{{APIVersion: "v1", Kind: "PersistentVolumeClaim", Name: w.action.Ref.Name, UID: w.action.UID}}
 }
 
 // spec is what the movers of an attempt have in common.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -25,6 +26,11 @@ import (
 	"github.com/sliceshift/sliceshift/e2e/mcs"
 )
 
+// clusterset has what either cluster exports found in both, from now on.
+var clusterset = sync.OnceValue(func() error {
+	return mcs.Start(context.Background(), mcs.Member{Name: "east", Config: pair.East.Config}, mcs.Member{Name: "west", Config: pair.West.Config})
+})
+
 // TestClusterset: what east exports, a pod in west finds under the name of the clusterset: a
 // single pod by a headless Service, any pod by a Service with an address. When the pod comes
 // back with another address, and when it is exported no more, west learns of it.
@@ -32,7 +38,7 @@ func TestClusterset(t *testing.T) {
 	needMachines(t)
 	t.Parallel()
 	v := deploy(t, app{replicas: 1, grace: 5})
-	v.must(mcs.Start(v.ctx, mcs.Member{Name: "east", Config: pair.East.Config}, mcs.Member{Name: "west", Config: pair.West.Config}))
+	v.must(clusterset())
 	v.must(setup.Namespace(v.ctx, pair.West, v.app.namespace))
 	for _, s := range []*corev1.Service{v.named("web-0", corev1.ClusterIPNone), v.named("front", "")} {
 		v.must(setup.Create(v.ctx, pair.East, &mcsv1beta1.ServiceExport{ObjectMeta: s.ObjectMeta}))

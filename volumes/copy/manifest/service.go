@@ -7,23 +7,52 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	mcsv1alpha1 "sigs.k8s.io/mcs-api/pkg/apis/v1alpha1"
+	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
+
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
 // ServiceFor is the Service by which a sender reaches a receiver of this claim, whichever pass it is of. It has
 // the claim's name, and leads to pods that are not Ready, as no mover ever is. An empty type is ClusterIP, which
-// reaches senders of the same cluster only.
+// reaches senders of the same cluster only. One that is to be exported is headless: its name leads to the pod itself.
 func ServiceFor(s Spec, kind corev1.ServiceType) *corev1.Service {
-	labels, annotations := s.marks()
-	annotations[AttemptAnnotationKey] = strconv.Itoa(int(s.Attempt))
+	address := ""
+	if kind == api.ServiceTypeExport {
+		kind, address = corev1.ServiceTypeClusterIP, corev1.ClusterIPNone
+	}
 	return &corev1.Service{
-		ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: s.Claim, Labels: labels, Annotations: annotations},
+		ObjectMeta: s.entranceMeta(),
 		Spec: corev1.ServiceSpec{
+			ClusterIP:                address,
 			Type:                     kind,
 			PublishNotReadyAddresses: true,
 			Selector:                 map[string]string{RoleLabelKey: string(RoleReceiver), IncomingLabelKey: s.Claim},
 			Ports:                    []corev1.ServicePort{{Name: "mover", Port: Port, TargetPort: intstr.FromInt32(Port), Protocol: corev1.ProtocolTCP}},
 		},
 	}
+}
+
+// entranceMeta is that of the Service, and of its export.
+func (s Spec) entranceMeta() metav1.ObjectMeta {
+	labels, annotations := s.marks()
+	annotations[AttemptAnnotationKey] = strconv.Itoa(int(s.Attempt))
+	return metav1.ObjectMeta{Namespace: s.Namespace, Name: s.Claim, Labels: labels, Annotations: annotations}
+}
+
+// ExportFor exports the Service of ServiceFor to the clusterset, by a version of ServiceExport that its cluster serves.
+func ExportFor(s Spec, version string) client.Object {
+	if version == mcsv1beta1.GroupVersion.Version {
+		return &mcsv1beta1.ServiceExport{ObjectMeta: s.entranceMeta()}
+	}
+	return &mcsv1alpha1.ServiceExport{ObjectMeta: s.entranceMeta()}
+}
+
+// ExportedAddress is where a sender of another cluster of the clusterset reaches the receiver behind a Service that is exported
+// (KEP-1645, "DNS"), with the port.
+func ExportedAddress(service *corev1.Service) string {
+	return service.Name + "." + service.Namespace + ".svc.clusterset.local:" + strconv.Itoa(Port)
 }
 
 // Address is where a sender reaches the receiver behind a Service, with the port; empty: not known yet. A

@@ -21,7 +21,7 @@ const volumeHelp = "how the data of a claim template moves, as `TEMPLATE=METHOD`
 
 const (
 	emptyWords = "fills-from-peers, ready-when-filled, returns-to-kept"
-	copyWords  = "size=SIZE, transport=auto|direct|relay, service=cluster-ip|node-port|load-balancer, address=HOST:PORT, bandwidth=BYTES, run-as=USER[:GROUP], warm=auto|mount|snapshot|none, downtime=DURATION, limit=DURATION, cutover=automatic|manual|now|2026-12-01T02:00:00Z, prefetch=0..8, verify=full|changed"
+	copyWords  = "size=SIZE, transport=auto|direct|relay, service=cluster-ip|node-port|load-balancer|export, address=HOST:PORT, bandwidth=BYTES, run-as=USER[:GROUP], warm=auto|mount|snapshot|none, downtime=DURATION, limit=DURATION, cutover=automatic|manual|now|2026-12-01T02:00:00Z, prefetch=0..8, verify=full|changed"
 
 	snapshotWords = "class=VOLUMESNAPSHOTCLASS, size=SIZE"
 )
@@ -109,7 +109,7 @@ func readEmpty(word string, said *api.EmptySpec) bool {
 
 // serviceWords are the types of a receiver's Service by their words.
 var serviceWords = map[string]corev1.ServiceType{
-	"cluster-ip": corev1.ServiceTypeClusterIP, "node-port": corev1.ServiceTypeNodePort, "load-balancer": corev1.ServiceTypeLoadBalancer,
+	"cluster-ip": corev1.ServiceTypeClusterIP, "node-port": corev1.ServiceTypeNodePort, "load-balancer": corev1.ServiceTypeLoadBalancer, "export": api.ServiceTypeExport,
 }
 
 // transportWords are the ways from one pod to the other.

@@ -13,6 +13,7 @@ const (
 	kindClaim    = "persistentvolumeclaim"
 	kindPod      = "pod"
 	kindService  = "service"
+	kindExport   = "serviceexport"
 	kindSnapshot = "volumesnapshot"
 	kindContent  = "volumesnapshotcontent"
 )
@@ -22,8 +23,8 @@ var kinds = map[plan.Verb]string{
 	plan.CreateNamespace: "namespace", plan.CreateService: kindService,
 	plan.CreateBudget: "poddisruptionbudget", plan.SetBudget: "poddisruptionbudget",
 	plan.RestoreBudget: "poddisruptionbudget", plan.DeleteBudget: "poddisruptionbudget",
-	plan.CreateExport: "serviceexport", plan.DeleteExport: "serviceexport",
-	plan.CreatePodExport: "serviceexport", plan.MarkPodExport: "serviceexport", plan.DeletePodExport: "serviceexport",
+	plan.CreateExport: kindExport, plan.DeleteExport: kindExport,
+	plan.CreatePodExport: kindExport, plan.MarkPodExport: kindExport, plan.DeletePodExport: kindExport,
 	plan.CreatePodService: kindService, plan.MarkPodService: kindService, plan.DeletePodService: kindService,
 	plan.RestorePolicy: kindVolume, plan.DeleteVolume: kindVolume, plan.DeleteClaim: kindClaim,
 }
@@ -34,7 +35,7 @@ var carrying = map[volumes.Verb]string{
 	volumes.DeleteLost: kindClaim, volumes.DeleteDropped: kindClaim, volumes.DeleteUnfilled: kindClaim,
 	volumes.RestoreBase: kindClaim, volumes.DropBase: kindClaim,
 	volumes.CreateMover: kindPod, volumes.MarkMover: kindPod, volumes.TellMover: kindPod, volumes.DeleteMover: kindPod,
-	volumes.CreateEntrance: kindService,
+	volumes.CreateEntrance: kindService, volumes.ExportEntrance: kindExport,
 	volumes.CreateSnapshot: kindSnapshot, volumes.CreateImport: kindSnapshot, volumes.DeleteSnapshot: kindSnapshot,
 	volumes.TakeBase: kindSnapshot, volumes.DropBaseSnapshot: kindSnapshot,
 	volumes.RetainContent: kindContent, volumes.LoosenContent: kindContent, volumes.CreateContent: kindContent, volumes.DeleteContent: kindContent,

@@ -26,6 +26,7 @@ func TestObjectOf(t *testing.T) {
 		"persistentvolumeclaim/data-web-1": carries(volumes.CreateClaim),
 		"pod/sliceshift-sender":            carries(volumes.TellMover),
 		"service/data-web-1":               carries(volumes.CreateEntrance),
+		"serviceexport/data-web-1":         carries(volumes.ExportEntrance),
 		"volumesnapshot/data-web-1":        carries(volumes.TakeBase),
 		"volumesnapshotcontent/data-web-1": carries(volumes.RetainContent),
 	} {
