@@ -45,12 +45,12 @@ func folder(run int) string { return fmt.Sprintf("run-%d", run) }
 // statefulSet starts all members at once: none is Ready before there is a quorum. A member listens on
 // every address and is known by its name only: its address is another one after the move. On a volume
 // with data the initial cluster is not looked at.
-func statefulSet() *appsv1.StatefulSet {
+func statefulSet(of stage.Members) *appsv1.StatefulSet {
 	var initial []string
-	for _, member := range app.Names() {
+	for _, member := range of.Names() {
 		initial = append(initial, member+"="+url(member, peerPort))
 	}
-	return app.StatefulSet(corev1.PodSpec{
+	return of.StatefulSet(corev1.PodSpec{
 		TerminationGracePeriodSeconds: ptr.To[int64](30), AutomountServiceAccountToken: new(false), EnableServiceLinks: new(false), DNSConfig: stage.AsWritten(),
 		Containers: []corev1.Container{{
 			Name: name, Image: etcdImage, ImagePullPolicy: corev1.PullIfNotPresent,

@@ -11,25 +11,31 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/go-logr/logr"
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/sliceshift/sliceshift/e2e/kind"
-	"github.com/sliceshift/sliceshift/e2e/kind/stage"
 	"github.com/sliceshift/sliceshift/internal/program"
 )
 
 func main() {
 	runs := flag.Int("runs", 3, "how often it is done undisturbed")
+	only := flag.String("only", "", "run the scenarios whose names begin so, and write no page")
 	flag.Parse()
 	ctrl.SetLogger(logr.Discard())
-	program.Run("etcd", func(ctx context.Context) error { return demonstrate(ctx, *runs) })
+	program.Run("etcd", func(ctx context.Context) error { return demonstrate(ctx, *runs, *only) })
 }
 
-// demonstrate brings up the clusters once and runs every scenario on them.
-func demonstrate(ctx context.Context, runs int) (err error) {
+// demonstrate brings up the clusters once and runs the scenarios on them: all, or those whose names begin so.
+func demonstrate(ctx context.Context, runs int, only string) (err error) {
+	chosen := slices.DeleteFunc(scenarios(runs), func(s scenario) bool { return !strings.HasPrefix(s.name, only) })
+	if len(chosen) == 0 {
+		return fmt.Errorf("no scenario's name begins with %q", only)
+	}
 	dir, err := kind.EmptyDir("e2e-etcd")
 	if err != nil {
 		return err
@@ -39,15 +45,19 @@ func demonstrate(ctx context.Context, runs int) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, stage.Down(ctx, s.pair, err)) }()
+	defer func() { err = errors.Join(err, s.end(ctx, err)) }()
 	fmt.Printf("two clusters with DNS, manager and images are ready after %.0f s\n", time.Since(begin).Seconds())
 	var results []result
-	for i, what := range scenarios(runs) {
+	for i, what := range chosen {
 		r, err := s.run(ctx, i+1, what)
 		if err != nil {
 			return fmt.Errorf("%s: %w (what the nodes logged is in %s)", what.name, err, dir)
 		}
 		results = append(results, r)
+	}
+	if only != "" {
+		printTable(os.Stdout, results)
+		return verdict(results)
 	}
 	return errors.Join(publish(results), verdict(results))
 }

@@ -11,11 +11,11 @@ import (
 
 // migration is the Migration that the manager's pod acts upon, with credentials of west: what it knows
 // of etcd is the recipe's.
-func migration(west *api.SecretKeyReference) (*api.Migration, error) {
+func migration(west *api.SecretKeyReference, volume api.VolumeSpec) (*api.Migration, error) {
 	m := &api.Migration{ObjectMeta: app.Meta(name), Spec: api.MigrationSpec{
 		Source:             api.SourceReference{Name: name},
 		Destination:        api.DestinationReference{KubeConfigSecretRef: west},
-		Volumes:            []api.VolumeSpec{{ClaimTemplate: "data", Shared: true}}, // one folder, mounted into all nodes
+		Volumes:            []api.VolumeSpec{volume},
 		ServiceAccountName: setup.Mover,
 		Mode:               api.ModeRun,
 	}}
@@ -29,7 +29,7 @@ func (r *run) moveAndTurn(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	m, err := migration(west)
+	m, err := migration(west, r.scenario.volume())
 	if err != nil {
 		return err
 	}

@@ -17,6 +17,8 @@ import (
 const (
 	// limit bounds a run.
 	limit = 8 * time.Minute
+	// poll is how often a condition is looked at.
+	poll = 100 * time.Millisecond
 	// steady is how long the application is watched before and after the move.
 	steady = 10 * time.Second
 )
@@ -51,7 +53,7 @@ type result struct {
 func (s *theatre) run(ctx context.Context, number int, what scenario) (result, error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	r := &run{theatre: s, number: number, scenario: what, Play: stage.Begin(s.pair, app), struck: map[int]bool{}}
+	r := &run{theatre: s, number: number, scenario: what, Play: stage.Begin(s.pair, what.members()), struck: map[int]bool{}}
 	r.Look = r.strikeDue
 	fmt.Printf("\n%s\n", what.name)
 	if err := r.deploy(ctx); err != nil {
@@ -61,18 +63,18 @@ func (s *theatre) run(ctx context.Context, number int, what scenario) (result, e
 	if err != nil {
 		return result{}, err
 	}
-	return shown, stage.Clear(ctx, r.pair, app)
+	return shown, stage.Clear(ctx, r.pair, r.Members)
 }
 
 // deploy starts etcd in east and gives whoever moves it what it needs.
 func (r *run) deploy(ctx context.Context) error {
 	for _, c := range r.pair.Both() {
-		err := errors.Join(setup.Namespace(ctx, c, namespace), setup.MoverIn(ctx, c, namespace), setup.MoverMay(ctx, c, namespace, setup.AsksPods))
+		err := errors.Join(setup.Namespace(ctx, c, namespace), setup.MoverIn(ctx, c, namespace), setup.MoverMay(ctx, c, namespace, setup.AsksPods), setup.MoverMay(ctx, c, namespace, setup.RunsPods))
 		if err != nil {
 			return err
 		}
 	}
-	for _, object := range append(app.Objects(folder(r.number)), statefulSet()) {
+	for _, object := range append(r.Members.Objects(folder(r.number)), statefulSet(r.Members)) {
 		if err := setup.Create(ctx, r.pair.East, object); err != nil {
 			return err
 		}
@@ -91,7 +93,7 @@ func (r *run) act(ctx context.Context) (result, error) {
 	for _, c := range r.pair.Both() {
 		go r.timeline.follow(following, c)
 	}
-	watching, err := stage.Audit(ctx, r.pair, app)
+	watching, err := stage.Audit(ctx, r.pair, r.Members)
 	if err != nil {
 		return result{}, err
 	}

@@ -8,8 +8,10 @@ import (
 	"fmt"
 	"path/filepath"
 	"runtime"
+	"time"
 
 	"github.com/sliceshift/sliceshift/e2e/kind"
+	"github.com/sliceshift/sliceshift/e2e/kind/disks"
 	"github.com/sliceshift/sliceshift/e2e/kind/stage"
 	"github.com/sliceshift/sliceshift/internal/program"
 )
@@ -23,14 +25,30 @@ const (
 // theatre is what all runs share.
 type theatre struct {
 	pair  *kind.Pair
+	disks *disks.Disks
 	judge string // the program
 }
 
 func newTheatre(ctx context.Context, dir string) (*theatre, error) {
 	t := &theatre{judge: filepath.Join(dir, "judge")}
 	pair, err := stage.Up(ctx, dir, func(ctx context.Context) ([]string, error) { return t.build(ctx, dir) })
+	if err != nil {
+		return nil, err
+	}
 	t.pair = pair
-	return t, err
+	t.disks, err = disks.Start(ctx, filepath.Join(dir, "disks"), disks.Site{Cluster: pair.East, Driver: eastDriver}, disks.Site{Cluster: pair.West, Driver: westDriver})
+	if err != nil {
+		return nil, errors.Join(err, stage.Down(ctx, pair, err))
+	}
+	return t, nil
+}
+
+// end removes the clusters and their disks.
+func (s *theatre) end(ctx context.Context, failed error) error {
+	const patience = time.Minute
+	stopping, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
+	defer cancel()
+	return errors.Join(s.disks.Stop(stopping), stage.Down(ctx, s.pair, failed))
 }
 
 // build makes the judge, and the images of what runs in pods.

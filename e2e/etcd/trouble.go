@@ -5,14 +5,49 @@ import (
 	"fmt"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+
 	"github.com/sliceshift/sliceshift/e2e/kind"
+	"github.com/sliceshift/sliceshift/e2e/kind/disks"
+	"github.com/sliceshift/sliceshift/e2e/kind/stage"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/volumes/copy/manifest"
 )
 
 // scenario is what a run adds to the move.
 type scenario struct {
 	name    string
 	strikes []strike
+	// copied has each member's data copied from a disk of east's provisioner to one of west's; else they are in one folder,
+	// mounted into all nodes.
+	copied bool
+}
+
+// The provisioners of what is copied.
+const (
+	eastDriver = "east.example.com"
+	westDriver = "west.example.com"
+)
+
+// members are those of etcd, on the volumes of this scenario.
+func (s scenario) members() stage.Members {
+	members := app
+	if s.copied {
+		members.Class = disks.Late(eastDriver)
+	}
+	return members
+}
+
+// volume is how a member's data get to the other side.
+func (s scenario) volume() api.VolumeSpec {
+	if !s.copied {
+		return api.VolumeSpec{ClaimTemplate: "data", Shared: true}
+	}
+	return api.VolumeSpec{ClaimTemplate: "data", Method: api.MethodCopy, StorageClassName: new(disks.Late(westDriver)), Copy: api.CopySpec{
+		Image: stage.ManagerImage, ServiceType: corev1.ServiceTypeNodePort,
+	}}
 }
 
 // strike happens once, while a member is down in the first or the second move.
@@ -22,7 +57,7 @@ type strike struct {
 	do      func(context.Context, *run) error
 }
 
-// scenarios are so many undisturbed runs, and one with each trouble.
+// scenarios are so many undisturbed runs, one with each trouble, and those whose data are copied.
 func scenarios(undisturbed int) []scenario {
 	var all []scenario
 	for i := range undisturbed {
@@ -30,7 +65,9 @@ func scenarios(undisturbed int) []scenario {
 	}
 	return append(all,
 		scenario{name: "manager killed twice", strikes: []strike{{1, 2, killManager}, {2, 1, killManager}}},
-		scenario{name: "west's API server frozen", strikes: []strike{{2, 1, freezeWest}}})
+		scenario{name: "west's API server frozen", strikes: []strike{{2, 1, freezeWest}}},
+		scenario{name: "copied to disks of another provisioner", copied: true},
+		scenario{name: "copied, manager and movers killed", copied: true, strikes: []strike{{1, 2, killManager}, {2, 2, killMover}, {2, 1, killManager}, {2, 0, killMover}}})
 }
 
 // strikeDue begins what is to happen now, and does not wait for it.
@@ -60,6 +97,25 @@ func (r *run) survived() error {
 func killManager(ctx context.Context, r *run) error {
 	r.Say("the manager is killed")
 	return kind.In(ctx, r.pair.East.Worker(), "pkill", "-KILL", "-x", "manager")
+}
+
+// killMover kills the process of the first mover that runs.
+func killMover(ctx context.Context, r *run) error {
+	return wait.PollUntilContextCancel(ctx, poll, true, func(ctx context.Context) (bool, error) {
+		for _, c := range r.pair.Both() {
+			pods, err := c.Client.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{LabelSelector: manifest.RoleLabelKey})
+			if err != nil {
+				return false, err
+			}
+			for i := range pods.Items {
+				if n, err := kind.Kill(pods.Items[i].UID, "mover"); n > 0 || err != nil {
+					r.Say("the process of mover %s in %s is killed", pods.Items[i].Name, c.Name)
+					return n > 0, err
+				}
+			}
+		}
+		return false, nil
+	})
 }
 
 // freezeWest stops the machine of west's control plane where it stands. The pods of west are

@@ -4,6 +4,7 @@ import (
 	"github.com/sliceshift/sliceshift/migration"
 	"github.com/sliceshift/sliceshift/migration/plan"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/volumes"
 )
 
 // Moment is a point of a move at which a test does something, once.
@@ -40,6 +41,13 @@ func Wrote(is func(*plan.Effect) bool) Moment {
 // WroteOn is when an effect of that verb was carried out on a side.
 func WroteOn(side plan.SideName, verb plan.Verb) Moment {
 	return Wrote(func(e *plan.Effect) bool { return e.Side == side && e.Verb == verb })
+}
+
+// CopyStep is when a step of method Copy was taken; role is that of the mover that it is about, or empty.
+func CopyStep(verb volumes.Verb, role volumes.Role) Moment {
+	return Wrote(func(e *plan.Effect) bool {
+		return e.Verb == plan.CarryVolume && e.Volume.Verb == verb && e.Volume.Copy.Role == role
+	})
 }
 
 // StalledWith is when a migration stalls with a reason.

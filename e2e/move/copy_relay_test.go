@@ -28,7 +28,7 @@ func TestCopyRelayed(t *testing.T) {
 	t.Parallel()
 	v := newMove(t, harness.Usual(2), harness.AcrossClusters, byRelay)
 	expect := v.copied()
-	v.Run(copies(volumes.CreateEntrance, "")(func() error { return errors.New("a Service is made that nobody needs") }))
+	v.Run(harness.CopyStep(volumes.CreateEntrance, "")(func() error { return errors.New("a Service is made that nobody needs") }))
 	v.ExpectMoved()
 	expect()
 	v.expectSeals()

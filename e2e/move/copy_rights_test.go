@@ -103,7 +103,7 @@ func TestCopyMeetsAForeignPod(t *testing.T) {
 	mover, met := v.Mover(), false
 	var name string
 	v.Drive(mover,
-		copies(volumes.CreateEntrance, "")(func() error {
+		harness.CopyStep(volumes.CreateEntrance, "")(func() error {
 			m, err := mover.Store.Load(v.Ctx)
 			if err != nil {
 				return err

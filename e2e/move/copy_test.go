@@ -140,23 +140,16 @@ func (v *move) expectSeals() map[int32]string {
 	return seals
 }
 
-// copies is when such a step of a copy was made.
-func copies(verb volumes.Verb, role volumes.Role) harness.Moment {
-	return harness.Wrote(func(e *plan.Effect) bool {
-		return e.Verb == plan.CarryVolume && e.Volume.Verb == verb && e.Volume.Copy.Role == role
-	})
-}
-
 // TestCopyTurnsBack: until the copy was taken over an ordinal goes back to the very disk that it had.
 func TestCopyTurnsBack(t *testing.T) {
 	for name, at := range map[string]harness.Moment{
-		"warm sender made": copies(volumes.CreateMover, volumes.RoleWarm),
-		"reads beside it":  copies(volumes.TellMover, volumes.RoleWarm),
-		"released":         copies(volumes.Release, ""),
+		"warm sender made": harness.CopyStep(volumes.CreateMover, volumes.RoleWarm),
+		"reads beside it":  harness.CopyStep(volumes.TellMover, volumes.RoleWarm),
+		"released":         harness.CopyStep(volumes.Release, ""),
 		"receiver made": harness.Wrote(func(e *plan.Effect) bool {
 			return e.Verb == plan.CarryVolume && e.Volume.Verb == volumes.CreateMover && e.Volume.Copy.Role == volumes.RoleReceiver && !e.Volume.Copy.Warm
 		}),
-		"sender let begin": copies(volumes.TellMover, volumes.RoleSender),
+		"sender let begin": harness.CopyStep(volumes.TellMover, volumes.RoleSender),
 		"sealed": harness.Wrote(func(e *plan.Effect) bool {
 			return e.Verb == plan.CarryVolume && e.Volume.Verb == volumes.DeleteMover && e.Volume.Copy.Role == volumes.RoleSender
 		}),

@@ -26,7 +26,7 @@ func TestCopyVerifyChanged(t *testing.T) {
 	})
 	before := v.large()
 	seen := &copyOf{}
-	warmed := copies(volumes.DeleteMover, volumes.RoleWarm)(func() error {
+	warmed := harness.CopyStep(volumes.DeleteMover, volumes.RoleWarm)(func() error {
 		treetest.In(t, before[0]).File("little", treetest.Bytes(8, little))
 		return nil
 	})

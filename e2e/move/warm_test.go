@@ -48,7 +48,7 @@ func TestCopyWarm(t *testing.T) {
 	v := newMove(t, harness.Usual(1), harness.AcrossClusters, byCopy)
 	before := v.large()
 	seen, running := &copyOf{}, false
-	warmed := copies(volumes.DeleteMover, volumes.RoleWarm)(func() error {
+	warmed := harness.CopyStep(volumes.DeleteMover, volumes.RoleWarm)(func() error {
 		running = seen.last.Seal.Root == ""
 		treetest.In(t, before[0]).File("little", treetest.Bytes(8, little))
 		return nil
@@ -94,13 +94,13 @@ func TestCopyWarmPodMoves(t *testing.T) {
 	v := newMove(t, harness.Usual(1), harness.AcrossClusters, byCopy, slowly)
 	before := v.large()
 	at, seen, early := v.Here(), &copyOf{}, false
-	reading := copies(volumes.TellMover, volumes.RoleWarm)(func() error {
+	reading := harness.CopyStep(volumes.TellMover, volumes.RoleWarm)(func() error {
 		if err := v.finalizers(finalizer); err != nil {
 			return err
 		}
 		return at.Client.CoreV1().Pods(at.Namespace).Delete(v.Ctx, at.Set+"-0", metav1.DeleteOptions{})
 	})
-	deleted := copies(volumes.DeleteMover, volumes.RoleWarm)(func() error {
+	deleted := harness.CopyStep(volumes.DeleteMover, volumes.RoleWarm)(func() error {
 		early = seen.last.Warm.Passes == 0
 		return v.finalizers()
 	})
@@ -127,7 +127,7 @@ func TestCopyWarmPause(t *testing.T) {
 	before := v.large()
 	mover, seen := v.Mover(), &copyOf{}
 	var paused api.CopyAttempt
-	reading := copies(volumes.TellMover, volumes.RoleWarm)(func() error { return mover.Store.SetMode(v.Ctx, api.ModePause) })
+	reading := harness.CopyStep(volumes.TellMover, volumes.RoleWarm)(func() error { return mover.Store.SetMode(v.Ctx, api.ModePause) })
 	rests := harness.HeldWith(api.ReasonPaused)(func() error {
 		paused = seen.last
 		if err := v.movers(); err != nil {

@@ -25,18 +25,23 @@ import (
 	"github.com/sliceshift/sliceshift/e2e/kind/setup"
 )
 
-const (
-	// Driver is the name of the driver, of its VolumeSnapshotClass and of its StorageClass, by which volumes are made at once.
-	Driver = "disks.example.com"
-	// Late is the StorageClass by which they are made where their first pod is to run.
-	Late = "disks-late"
-)
+// Site is a cluster, and the name that the driver has there. So are called its VolumeSnapshotClass and its StorageClass, by
+// which volumes are made at once, too.
+type Site struct {
+	Cluster *kind.Cluster
+	Driver  string
+	// Snapshots can be taken. One driver of a cluster at a time may be told so: the controller of snapshots is the cluster's.
+	Snapshots bool
+}
 
-// Where kubelets have the sockets of drivers, and watch for those that register one.
-const (
-	endpoint     = "/var/lib/kubelet/plugins/" + Driver + "/csi.sock"
-	registration = "/var/lib/kubelet/plugins_registry/" + Driver + "-reg.sock"
-)
+// Late is the StorageClass of a driver by which volumes are made where their first pod is to run.
+func Late(driver string) string { return "late." + driver }
+
+// endpoint is where kubelets have the socket of the driver, registration where they watch for those who tell of one.
+func (s Site) endpoint() string { return "/var/lib/kubelet/plugins/" + s.Driver + "/csi.sock" }
+func (s Site) registration() string {
+	return "/var/lib/kubelet/plugins_registry/" + s.Driver + "-reg.sock"
+}
 
 // poll is how often a condition is looked at.
 const poll = 100 * time.Millisecond
@@ -46,38 +51,43 @@ type Disks struct {
 	// Folder is the storage backend.
 	Folder *csi.Folder
 
-	clusters   []*kind.Cluster
+	sites      []Site
 	registrars []*registrar.Registrar
 	drivers    []*csi.Driver
 	processes  []*process.Process
 }
 
-// Start brings the driver to the nodes of clusters. logs is a folder for what sidecars log. What was started is
-// stopped when something fails.
-func Start(ctx context.Context, logs string, clusters ...*kind.Cluster) (*Disks, error) {
+// Start brings the driver to the nodes of clusters. Who has two of them by one name shares what there is of disks; by two names
+// they are two provisioners, over one backend. logs is a folder for what sidecars log. What was started is stopped when
+// something fails.
+func Start(ctx context.Context, logs string, sites ...Site) (*Disks, error) {
 	folder, err := csi.Make()
 	if err != nil {
 		return nil, err
 	}
-	d := &Disks{Folder: folder, clusters: clusters}
-	for _, c := range clusters {
-		if err := d.bring(ctx, filepath.Join(logs, c.Name), c); err != nil {
-			return nil, errors.Join(fmt.Errorf("cluster %s: driver %s: %w", c.Name, Driver, err), d.end())
+	d := &Disks{Folder: folder, sites: sites}
+	for _, s := range sites {
+		if err := d.bring(ctx, filepath.Join(logs, s.Cluster.Name), s); err != nil {
+			return nil, errors.Join(fmt.Errorf("cluster %s: driver %s: %w", s.Cluster.Name, s.Driver, err), d.end())
 		}
 	}
 	return d, nil
 }
 
-func (d *Disks) bring(ctx context.Context, logs string, c *kind.Cluster) error {
-	sidecars := []sidecar.Name{sidecar.Attacher, sidecar.Provisioner, sidecar.SnapshotController, sidecar.Snapshotter}
-	options := csi.Options{Name: Driver, Attach: true, System: "ext4"}
+func (d *Disks) bring(ctx context.Context, logs string, s Site) error {
+	c := s.Cluster
+	sidecars := []sidecar.Name{sidecar.Attacher, sidecar.Provisioner}
+	if s.Snapshots {
+		sidecars = append(sidecars, sidecar.SnapshotController, sidecar.Snapshotter)
+	}
+	options := csi.Options{Name: s.Driver, Attach: true, System: "ext4"}
 	if err := (site.Options{Cluster: member{c}, Driver: options, Sidecars: sidecars}).Define(ctx); err != nil {
 		return err
 	}
-	err := setup.Create(ctx, c, late())
+	err := setup.Create(ctx, c, late(s.Driver))
 	for _, node := range c.Nodes {
 		if err == nil {
-			err = d.serve(ctx, node, options)
+			err = d.serve(ctx, s, node, options)
 		}
 	}
 	if err != nil {
@@ -94,23 +104,23 @@ func (d *Disks) bring(ctx context.Context, logs string, c *kind.Cluster) error {
 	return nil
 }
 
-func late() *storagev1.StorageClass {
-	class := site.Class(csi.Options{Name: Driver, System: "ext4"})
-	class.Name, class.VolumeBindingMode = Late, new(storagev1.VolumeBindingWaitForFirstConsumer)
+func late(driver string) *storagev1.StorageClass {
+	class := site.Class(csi.Options{Name: driver, System: "ext4"})
+	class.Name, class.VolumeBindingMode = Late(driver), new(storagev1.VolumeBindingWaitForFirstConsumer)
 	return class
 }
 
 // serve runs the driver of a node, by sockets that lie in it.
-func (d *Disks) serve(ctx context.Context, node string, o csi.Options) error {
+func (d *Disks) serve(ctx context.Context, s Site, node string, o csi.Options) error {
 	number, err := kind.Process(ctx, node)
 	if err != nil {
 		return err
 	}
 	within := func(path string) string { return filepath.Join("/proc", strconv.Itoa(number), "root") + path }
-	if err := os.MkdirAll(filepath.Dir(within(endpoint)), 0o750); err != nil {
+	if err := os.MkdirAll(filepath.Dir(within(s.endpoint())), 0o750); err != nil {
 		return err
 	}
-	o.Node, o.Process, o.Socket = node, number, within(endpoint)
+	o.Node, o.Process, o.Socket = node, number, within(s.endpoint())
 	driver, err := d.Folder.Serve(o)
 	if err != nil {
 		return err
@@ -119,7 +129,7 @@ func (d *Disks) serve(ctx context.Context, node string, o csi.Options) error {
 	const patience = time.Minute
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	r, err := registrar.Register(ctx, registrar.Options{Driver: Driver, Endpoint: endpoint, Socket: within(registration)})
+	r, err := registrar.Register(ctx, registrar.Options{Driver: s.Driver, Endpoint: s.endpoint(), Socket: within(s.registration())})
 	if err != nil {
 		return fmt.Errorf("node %s: %w", node, err)
 	}
@@ -139,8 +149,8 @@ func (d *Disks) Stop(ctx context.Context) error {
 	if err != nil {
 		return errors.Join(fmt.Errorf("nodes still have volumes %v: %w", used, err), d.end())
 	}
-	for _, c := range d.clusters {
-		err = errors.Join(err, remove(ctx, c))
+	for _, s := range d.sites {
+		err = errors.Join(err, remove(ctx, s))
 	}
 	return errors.Join(err, d.end())
 }

@@ -12,12 +12,12 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"github.com/sliceshift/sliceshift/e2e/csi/site"
-	"github.com/sliceshift/sliceshift/e2e/kind"
 )
 
 // Snapshots are all VolumeSnapshots and VolumeSnapshotContents of the clusters, and what the storage has of them.
 func (d *Disks) Snapshots(ctx context.Context) (names []string, err error) {
-	for _, c := range d.clusters {
+	for _, s := range d.sites {
+		c := s.Cluster
 		client, err := dynamic.NewForConfig(c.Config)
 		if err != nil {
 			return nil, err
@@ -51,8 +51,8 @@ func (d *Disks) used() (ids []string, err error) {
 }
 
 // remove deletes the PersistentVolumes of the driver, whose sidecars must still run, and waits until they are gone.
-func remove(ctx context.Context, c *kind.Cluster) error {
-	volumes := c.Client.CoreV1().PersistentVolumes()
+func remove(ctx context.Context, s Site) error {
+	volumes := s.Cluster.Client.CoreV1().PersistentVolumes()
 	var left []string
 	err := wait.PollUntilContextCancel(ctx, poll, true, func(ctx context.Context) (bool, error) {
 		all, err := volumes.List(ctx, metav1.ListOptions{})
@@ -62,7 +62,7 @@ func remove(ctx context.Context, c *kind.Cluster) error {
 		left = left[:0]
 		var errs []error
 		for i := range all.Items {
-			if volume := &all.Items[i]; ours(volume) {
+			if volume := &all.Items[i]; s.made(volume) {
 				left = append(left, volume.Name)
 				if volume.DeletionTimestamp == nil {
 					errs = append(errs, ignoreNotFound(volumes.Delete(ctx, volume.Name, metav1.DeleteOptions{})))
@@ -72,13 +72,14 @@ func remove(ctx context.Context, c *kind.Cluster) error {
 		return len(left) == 0, errors.Join(errs...)
 	})
 	if err != nil {
-		return fmt.Errorf("cluster %s: volumes %v do not go: %w", c.Name, left, err)
+		return fmt.Errorf("cluster %s: volumes %v do not go: %w", s.Cluster.Name, left, err)
 	}
 	return nil
 }
 
-func ours(volume *corev1.PersistentVolume) bool {
-	return volume.Spec.CSI != nil && volume.Spec.CSI.Driver == Driver
+// made says whether a volume is one of the driver's.
+func (s Site) made(volume *corev1.PersistentVolume) bool {
+	return volume.Spec.CSI != nil && volume.Spec.CSI.Driver == s.Driver
 }
 
 func ignoreNotFound(err error) error {

@@ -1,6 +1,7 @@
 package stage
 
 import (
+	"cmp"
 	"fmt"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -21,6 +22,8 @@ type Members struct {
 	Namespace, Name string
 	Replicas        int32
 	Ports           []corev1.ServicePort
+	// Class is the StorageClass of the volumes, which a driver makes; empty: they are in a folder of the one that both clusters share.
+	Class string
 }
 
 // Meta is that of an object of the application.
@@ -45,15 +48,17 @@ func (m Members) Host(member string) string {
 	return fmt.Sprintf("%s.%s.svc.clusterset.local", member, m.Namespace)
 }
 
-// Objects are all but the StatefulSet. Volumes are in a folder of the one that both clusters share.
+// Objects are all but the StatefulSet. Volumes that no driver makes are in a folder of the one that both clusters share.
 func (m Members) Objects(folder string) []client.Object {
 	objects := []client.Object{m.service(m.Name, m.Labels()), &policyv1.PodDisruptionBudget{
 		ObjectMeta: m.Meta(m.Name),
 		Spec:       policyv1.PodDisruptionBudgetSpec{Selector: &metav1.LabelSelector{MatchLabels: m.Labels()}, MaxUnavailable: new(intstr.FromInt32(1))},
 	}}
 	for _, member := range m.Names() {
-		objects = append(objects, m.volume(folder, member),
-			m.service(member, map[string]string{appsv1.StatefulSetPodNameLabel: member}), &mcsv1beta1.ServiceExport{ObjectMeta: m.Meta(member)})
+		objects = append(objects, m.service(member, map[string]string{appsv1.StatefulSetPodNameLabel: member}), &mcsv1beta1.ServiceExport{ObjectMeta: m.Meta(member)})
+		if m.Class == "" {
+			objects = append(objects, m.volume(folder, member))
+		}
 	}
 	return objects
 }
@@ -73,7 +78,7 @@ func (m Members) volume(folder, member string) *corev1.PersistentVolume {
 			Capacity:    corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")},
 			AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}, StorageClassName: kind.StorageClass,
 			PersistentVolumeReclaimPolicy: corev1.PersistentVolumeReclaimDelete,
-			ClaimRef:                      &corev1.ObjectReference{Namespace: m.Namespace, Name: "data-" + member},
+			ClaimRef:                      &corev1.ObjectReference{Namespace: m.Namespace, Name: template + "-" + member},
 			PersistentVolumeSource: corev1.PersistentVolumeSource{HostPath: &corev1.HostPathVolumeSource{
 				Path: kind.Shared + "/" + folder + "/" + member, Type: ptr.To(corev1.HostPathDirectoryOrCreate),
 			}},
@@ -88,9 +93,9 @@ func (m Members) StatefulSet(pod corev1.PodSpec) *appsv1.StatefulSet {
 		Selector: &metav1.LabelSelector{MatchLabels: m.Labels()},
 		Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: m.Labels()}, Spec: pod},
 		VolumeClaimTemplates: []corev1.PersistentVolumeClaim{{
-			ObjectMeta: metav1.ObjectMeta{Name: "data"},
+			ObjectMeta: metav1.ObjectMeta{Name: template},
 			Spec: corev1.PersistentVolumeClaimSpec{
-				AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}, StorageClassName: new(kind.StorageClass),
+				AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}, StorageClassName: new(cmp.Or(m.Class, kind.StorageClass)),
 				Resources: corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}},
 			},
 		}},

@@ -16,12 +16,20 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// Audit begins to watch a move of the members.
+// template is the claim template of the members' volumes.
+const template = "data"
+
+// Audit begins to watch a move of the members. Of volumes that a driver makes each side has its own: what is on them is for
+// whoever writes to them to judge.
 func Audit(ctx context.Context, pair *kind.Pair, m Members) (*auditor.Auditor, error) {
 	side := func(c *kind.Cluster) auditor.Side {
 		return auditor.Side{Name: c.Name, Config: c.Config, Namespace: m.Namespace, Set: m.Name}
 	}
-	return auditor.Start(ctx, auditor.Options{Source: side(pair.East), Destination: side(pair.West), Budget: 1})
+	o := auditor.Options{Source: side(pair.East), Destination: side(pair.West), Budget: 1}
+	if m.Class != "" {
+		o.OwnVolumes = []string{template}
+	}
+	return auditor.Start(ctx, o)
 }
 
 // Completed says that a Migration has ended for this reason, as its spec is now.

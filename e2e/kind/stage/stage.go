@@ -17,8 +17,9 @@ import (
 
 // The images of every stage.
 const (
-	dnsImage     = "sliceshift/coredns:e2e"
-	managerImage = "sliceshift/manager:e2e"
+	dnsImage = "sliceshift/coredns:e2e"
+	// ManagerImage has the mover, too.
+	ManagerImage = "sliceshift/manager:e2e"
 )
 
 // poll is how often a condition is looked at.
@@ -62,10 +63,10 @@ func prepare(ctx context.Context, pair *kind.Pair, dir string, build func(contex
 	if err := kind.BuildImage(ctx, dir, dns, dnsImage); err != nil {
 		return err
 	}
-	if err := kind.BuildManager(ctx, dir, managerImage); err != nil {
+	if err := kind.BuildManager(ctx, dir, ManagerImage); err != nil {
 		return err
 	}
-	if err := pair.Load(ctx, append(images, dnsImage, managerImage)...); err != nil {
+	if err := pair.Load(ctx, append(images, dnsImage, ManagerImage)...); err != nil {
 		return err
 	}
 	for _, c := range pair.Both() {
@@ -83,7 +84,7 @@ func prepare(ctx context.Context, pair *kind.Pair, dir string, build func(contex
 	east, west := pair.East, pair.West
 	for _, step := range []func() error{
 		func() error { return setup.Roles(ctx, west) },
-		func() error { return setup.Manager(ctx, east, managerImage) },
+		func() error { return setup.Manager(ctx, east, ManagerImage) },
 		func() error { return setup.AwaitManager(ctx, east) },
 	} {
 		if err := step(); err != nil {

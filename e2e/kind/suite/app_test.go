@@ -3,6 +3,7 @@ package suite
 import (
 	"cmp"
 	"fmt"
+	"strconv"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -39,6 +40,8 @@ type app struct {
 	disks string
 	// tick is how often each replica writes, other than every second.
 	tick string
+	// bulk is how many MiB each disk has beside the journal.
+	bulk int
 }
 
 const name = "web"
@@ -154,6 +157,9 @@ func (a app) seeder() *corev1.Pod {
 	}
 	seeder := replica.Seeder(image, a.namespace, folders...)
 	container := &seeder.Spec.Containers[0]
+	if a.bulk > 0 {
+		container.Env = []corev1.EnvVar{{Name: "BULK", Value: strconv.Itoa(a.bulk)}}
+	}
 	seeder.Spec.Volumes, container.VolumeMounts = nil, nil
 	for _, pod := range a.pods() {
 		seeder.Spec.Volumes = append(seeder.Spec.Volumes, corev1.Volume{Name: pod, VolumeSource: corev1.VolumeSource{

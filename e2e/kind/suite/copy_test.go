@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
@@ -149,14 +150,30 @@ func (v *move) expectSealed(class string) {
 	}
 }
 
-// expectNoMovers checks that no pod of a copy is left.
+// expectNoMovers checks that no pod of a copy is left, once kubelets have ended what was deleted.
 func (v *move) expectNoMovers() {
 	v.t.Helper()
+	const patience = time.Minute
+	ctx, cancel := context.WithTimeout(v.ctx, patience)
+	defer cancel()
 	for _, c := range pair.Both() {
-		pods, err := c.Client.CoreV1().Pods(v.app.namespace).List(v.ctx, metav1.ListOptions{LabelSelector: api.MigrationLabelKey})
-		v.must(err)
-		for i := range pods.Items {
-			v.t.Errorf("pod %s is left in cluster %s", pods.Items[i].Name, c.Name)
+		var left []string
+		err := pollUntil(ctx, func(ctx context.Context) (bool, error) {
+			pods, err := c.Client.CoreV1().Pods(v.app.namespace).List(ctx, metav1.ListOptions{LabelSelector: api.MigrationLabelKey})
+			if err != nil {
+				return false, err
+			}
+			left = left[:0]
+			for i := range pods.Items {
+				if pods.Items[i].DeletionTimestamp == nil {
+					v.t.Errorf("pod %s is left in cluster %s", pods.Items[i].Name, c.Name)
+				}
+				left = append(left, pods.Items[i].Name)
+			}
+			return len(left) == 0 || v.t.Failed(), nil
+		})
+		if err != nil {
+			v.t.Errorf("cluster %s: pods %v do not go: %v", c.Name, left, err)
 		}
 	}
 }

@@ -17,8 +17,11 @@ import (
 	"github.com/sliceshift/sliceshift/internal/treetest"
 )
 
-// startDisks has a CSI driver serve both clusters, from one storage backend, until the test ends.
-func startDisks(t *testing.T) *disks.Disks {
+// oneDriver is that of both clusters.
+const oneDriver = "disks.example.com"
+
+// startDisks has a CSI driver serve clusters, by a name in each, from one storage backend, until the test ends.
+func startDisks(t *testing.T, sites ...disks.Site) *disks.Disks {
 	t.Helper()
 	treetest.NeedRoot(t)
 	if pair.Own() {
@@ -26,7 +29,7 @@ func startDisks(t *testing.T) *disks.Disks {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), limit)
 	defer cancel()
-	d, err := disks.Start(ctx, pair.Logs("disks"), pair.Both()...)
+	d, err := disks.Start(ctx, pair.Logs("disks-"+sites[0].Driver), sites...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,10 +13,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
+	"github.com/sliceshift/sliceshift/e2e/harness"
 	"github.com/sliceshift/sliceshift/e2e/kind"
 	"github.com/sliceshift/sliceshift/migration"
 	"github.com/sliceshift/sliceshift/migration/plan"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/volumes"
 )
 
 // The tests of this file stop machines that all tests use, so none of them is parallel. Their
@@ -50,6 +52,44 @@ func TestNodeRestart(t *testing.T) {
 			}))
 			v.must(<-crashed)
 			v.audit(v.expectMoved(), "power cut and start")
+		})
+	}
+}
+
+// TestNodeCopy: the machine of either side loses power while the data of a replica are copied: beside it, when it is down, and
+// when its copy was taken over.
+func TestNodeCopy(t *testing.T) {
+	needMachines(t)
+	for _, tc := range []struct {
+		name  string
+		at    harness.Moment
+		which *kind.Cluster
+	}{
+		{"source while it is read beside the replica", harness.CopyStep(volumes.TellMover, volumes.RoleWarm), pair.East},
+		{"source in the last pass", harness.CopyStep(volumes.TellMover, volumes.RoleSender), pair.East},
+		{"destination in the last pass", harness.CopyStep(volumes.TellMover, volumes.RoleSender), pair.West},
+		{"destination when it has taken over", harness.CopyStep(volumes.TakeOver, ""), pair.West},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			a := usual()
+			a.replicas = 1
+			v := deploy(t, a)
+			class := "disks-" + v.app.namespace
+			v.must(v.disks(class))
+			v.m.Spec.Volumes = []api.VolumeSpec{{ClaimTemplate: "data", Method: api.MethodCopy, StorageClassName: &class, Copy: api.CopySpec{
+				Image: managerImage, ServiceType: corev1.ServiceTypeNodePort,
+			}}}
+			v.watch("data")
+			crashed := make(chan error, 1)
+			v.drive(v.mover(), tc.at(func() error {
+				go func() { crashed <- pair.Crash(v.ctx, tc.which, tc.which.Worker()) }()
+				return nil
+			}))
+			v.must(<-crashed)
+			journals := v.expectMoved()
+			v.expectSealed(class)
+			v.expectNoMovers()
+			v.audit(journals, "power cut and start in a copy")
 		})
 	}
 }

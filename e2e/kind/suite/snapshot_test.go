@@ -21,9 +21,9 @@ import (
 // is left; so it is on the way back.
 func TestSnapshot(t *testing.T) {
 	t.Parallel()
-	d := startDisks(t)
+	d := startDisks(t, disks.Site{Cluster: pair.East, Driver: oneDriver, Snapshots: true}, disks.Site{Cluster: pair.West, Driver: oneDriver, Snapshots: true})
 	t.Run("M-060: disks that are made at once", func(t *testing.T) {
-		v, w := deployDisks(t, d, disks.Driver)
+		v, w := deployDisks(t, d, oneDriver)
 		before := v.handles(pair.East)
 		v.drive(v.mover())
 		journals := v.expectMoved()
@@ -34,7 +34,7 @@ func TestSnapshot(t *testing.T) {
 		v.audit(journals, "by snapshots of a CSI driver")
 	})
 	t.Run("made for a pod, and rolled back", func(t *testing.T) {
-		v, w := deployDisks(t, d, disks.Late)
+		v, w := deployDisks(t, d, disks.Late(oneDriver))
 		before, mover := v.handles(pair.East), v.mover()
 		v.drive(mover, harness.Arrival(1)(func() error { return mover.Store.SetMode(v.ctx, api.ModeRollback) }))
 		journals := v.expectBack()
@@ -55,7 +55,7 @@ func TestSnapshot(t *testing.T) {
 		v.audit(journals, "by snapshots of a CSI driver, two there and back")
 	})
 	t.Run("turned back", func(t *testing.T) {
-		v, w := deployDisks(t, d, disks.Late)
+		v, w := deployDisks(t, d, disks.Late(oneDriver))
 		before, mover := v.handles(pair.East), v.mover()
 		restoring := harness.Wrote(func(e *plan.Effect) bool {
 			return e.Verb == plan.CarryVolume && e.Volume.Verb == volumes.CreateIncoming

@@ -3,17 +3,21 @@
 // that is not whole, or that another process writes to.
 //
 //	workload run [DIR...]        write in each, and answer on port 8080, or at ADDRESS (OWNER, POD_UID, NODE_NAME)
-//	workload seed DIR FOLDER...  make each folder, with a new journal of whom it is called after
+//	workload seed DIR FOLDER...  make each folder, with a new journal of whom it is called after (BULK: and so many MiB beside it)
 //	workload drain DURATION      be the preStop hook: ask the one that runs to drain for so long
 //	workload get DURATION URL    print what is there, and try for so long
 package main
 
 import (
 	"context"
+	"crypto/rand"
+	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"path/filepath"
+	"strconv"
 	"time"
 
 	"github.com/sliceshift/sliceshift/e2e/kind/journal"
@@ -52,8 +56,28 @@ func seed(dir string, folders []string) error {
 		if err := os.WriteFile(filepath.Join(volume, fileName), []byte(first), 0o666); err != nil {
 			return err
 		}
+		if err := bulk(filepath.Join(volume, "bulk"), os.Getenv("BULK")); err != nil {
+			return err
+		}
 	}
 	return nil
+}
+
+// bulk makes a file of so many MiB that no packing makes smaller.
+func bulk(path, mib string) error {
+	if mib == "" {
+		return nil
+	}
+	size, err := strconv.ParseInt(mib, 10, 64)
+	if err != nil {
+		return fmt.Errorf("BULK: %w", err)
+	}
+	file, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	_, err = io.CopyN(file, rand.Reader, size<<20)
+	return errors.Join(err, file.Close())
 }
 
 func drain(ctx context.Context, duration string) error {

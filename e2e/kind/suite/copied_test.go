@@ -1,0 +1,297 @@
+package suite
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/sliceshift/sliceshift/e2e/harness"
+	"github.com/sliceshift/sliceshift/e2e/kind"
+	"github.com/sliceshift/sliceshift/e2e/kind/disks"
+	"github.com/sliceshift/sliceshift/e2e/kind/journal"
+	"github.com/sliceshift/sliceshift/e2e/kind/setup"
+	"github.com/sliceshift/sliceshift/migration"
+	"github.com/sliceshift/sliceshift/migration/plan"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/volumes"
+	"github.com/sliceshift/sliceshift/volumes/copy/manifest"
+)
+
+// provisioners are those of what is copied: each cluster has one of its own, over one backend, so that somebody who is neither of
+// the movers can compare what is on the disks of both.
+type provisioners struct {
+	*disks.Disks
+
+	east, west string
+}
+
+// startProvisioners has each cluster make disks by a driver of its own until the test ends. of tells them from those of other tests.
+func startProvisioners(t *testing.T, of string) provisioners {
+	t.Helper()
+	p := provisioners{east: of + ".east.example.com", west: of + ".west.example.com"}
+	p.Disks = startDisks(t, disks.Site{Cluster: pair.East, Driver: p.east}, disks.Site{Cluster: pair.West, Driver: p.west})
+	return p
+}
+
+// TestCopyBetweenProvisioners: replicas that write all the time move by copies from the disks of one provisioner to those of
+// another one, whatever happens to the movers, to the link between them and to whoever moves: each starts on a disk with all
+// that it had when it stopped, and no line that somebody has read is lost.
+func TestCopyBetweenProvisioners(t *testing.T) {
+	t.Parallel()
+	p := startProvisioners(t, "copied")
+	for name, try := range map[string]func(*testing.T, provisioners){
+		"there, back, and there again":       thereAndBack,
+		"its movers are killed":              moversKilled,
+		"its manager is killed at each step": managerKilled,
+		"its link breaks every second":       linkBroken,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			try(t, p)
+		})
+	}
+}
+
+// busy is an application that writes to disks of east's provisioner all the time.
+func (p provisioners) busy() app { return busy(disks.Late(p.east)) }
+
+// alone is such an application of one replica, with so many MiB beside.
+func (p provisioners) alone(bulk int) app {
+	a := p.busy()
+	a.replicas, a.bulk = 1, bulk
+	return a
+}
+
+// deploy starts an application that is to move by copies to disks of west's provisioner.
+func (p provisioners) deploy(t *testing.T, a app, way api.CopySpec) (*move, *witness) {
+	t.Helper()
+	v := deploy(t, a)
+	way.Image, way.ServiceType = managerImage, corev1.ServiceTypeNodePort
+	v.m.Spec.Volumes = []api.VolumeSpec{{ClaimTemplate: "data", Method: api.MethodCopy, StorageClassName: new(disks.Late(p.west)), Copy: way}}
+	v.watchDisks(p.Disks)
+	return v, v.witnessed()
+}
+
+// expectRuns checks how often each replica was started.
+func (v *move) expectRuns(journals []journal.Journal, want int) {
+	v.t.Helper()
+	for _, j := range journals {
+		if len(j.Runs) != want {
+			v.t.Errorf("%s ran %d times, want %d: %+v", j.Pod, len(j.Runs), want, j.Runs)
+		}
+	}
+}
+
+func thereAndBack(t *testing.T, p provisioners) {
+	v, w := p.deploy(t, p.busy(), api.CopySpec{})
+	before, mover := v.handles(pair.East), v.mover()
+	v.drive(mover, harness.Arrival(0)(func() error {
+		v.expectSealed(disks.Late(p.west))
+		return mover.Store.SetMode(v.ctx, api.ModeRollback)
+	}))
+	v.expectRuns(v.expectBack(), 3)
+	v.expectKnown(w, pair.East)
+	back := v.handles(pair.East)
+	v.expectOthers(before, back, pair.East)
+	w = v.witnessed()
+	v.must(mover.Store.SetMode(v.ctx, api.ModeRun))
+	v.drive(mover)
+	v.expectSlice(pair.East, 0)
+	v.expectSlice(pair.West, v.app.replicas)
+	journals := v.journals(pair.West)
+	v.expectRuns(journals, 4)
+	v.expectKnown(w, pair.West)
+	v.expectOthers(back, v.handles(pair.West), pair.East)
+	v.expectCompared(9)
+	v.expectNoMovers()
+	v.audit(journals, "copied to disks of another provisioner, all back, and there again")
+}
+
+// moverMade is when a receiver was made, for a pass while the ordinal runs or for the last one.
+func moverMade(warm bool) harness.Moment {
+	return harness.Wrote(func(e *plan.Effect) bool {
+		return e.Verb == plan.CarryVolume && e.Volume.Verb == volumes.CreateMover && e.Volume.Copy.Role == volumes.RoleReceiver && e.Volume.Copy.Warm == warm
+	})
+}
+
+// TestCopyTurnedBack: until the copy was taken over a replica goes back to the very disk that it had, then by a copy of its own.
+func TestCopyTurnedBack(t *testing.T) {
+	t.Parallel()
+	p := startProvisioners(t, "turned")
+	for name, tc := range map[string]struct {
+		at    harness.Moment
+		taken bool
+	}{
+		"claim made":          {harness.CopyStep(volumes.CreateIncoming, ""), false},
+		"warm receiver made":  {moverMade(true), false},
+		"warm sender made":    {harness.CopyStep(volumes.CreateMover, volumes.RoleWarm), false},
+		"warm sender told":    {harness.CopyStep(volumes.TellMover, volumes.RoleWarm), false},
+		"stopped":             {harness.WroteOn(plan.SourceSide, plan.ScaleDown), false},
+		"outgoing claim made": {harness.CopyStep(volumes.CreateOutgoing, ""), false},
+		"released":            {harness.CopyStep(volumes.Release, ""), false},
+		"last receiver made":  {moverMade(false), false},
+		"last sender made":    {harness.CopyStep(volumes.CreateMover, volumes.RoleSender), false},
+		"last sender told":    {harness.CopyStep(volumes.TellMover, volumes.RoleSender), false},
+		"sealed":              {harness.CopyStep(volumes.DeleteMover, volumes.RoleSender), false},
+		"taken over":          {harness.CopyStep(volumes.TakeOver, ""), true},
+		"started on the copy": {harness.WroteOn(plan.DestinationSide, plan.ScaleUp), true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			v, w := p.deploy(t, p.alone(0), api.CopySpec{})
+			before, mover := v.handles(pair.East), v.mover()
+			v.drive(mover, tc.at(func() error { return mover.Store.SetMode(v.ctx, api.ModeRollback) }))
+			journals := v.expectBack()
+			v.expectKnown(w, pair.East)
+			if now := v.handles(pair.East); maps.Equal(now, before) == tc.taken {
+				t.Errorf("the disks are %v, and were %v", now, before)
+			}
+			v.expectNoMovers()
+			v.audit(journals, "turned back: "+name)
+		})
+	}
+}
+
+// moversKilled: the process of each mover is killed as soon as it may begin: of a warm pass and of the last one, on either side.
+func moversKilled(t *testing.T, p provisioners) {
+	v, w := p.deploy(t, p.alone(32), api.CopySpec{})
+	killed := map[string]bool{}
+	v.drive(v.mover(), func(_ *api.Migration, outcome migration.Outcome) error {
+		e := outcome.Decision.Effect
+		if !outcome.Wrote || e.Verb != plan.CarryVolume || e.Volume.Verb != volumes.TellMover {
+			return nil
+		}
+		about := e.Volume.Copy
+		which := fmt.Sprintf("%s, warm: %t", about.Role, about.Warm)
+		if killed[which] {
+			return nil
+		}
+		killed[which] = true
+		return v.killMover(about.AtGiver, about.Pod)
+	})
+	journals := v.expectMoved()
+	v.expectKnown(w, pair.West)
+	v.expectSealed(disks.Late(p.west))
+	v.expectCompared(1)
+	v.expectNoMovers()
+	if len(killed) < 3 {
+		t.Errorf("killed were only %v", slices.Sorted(maps.Keys(killed)))
+	}
+	v.audit(journals, fmt.Sprintf("killed: %v", slices.Sorted(maps.Keys(killed))))
+}
+
+// killMover kills the process of a mover once it runs.
+func (v *move) killMover(atGiver bool, name string) error {
+	at := pair.West
+	if atGiver {
+		at = pair.East
+	}
+	return pollUntil(v.ctx, func(ctx context.Context) (bool, error) {
+		pod, err := at.Client.CoreV1().Pods(v.app.namespace).Get(ctx, name, metav1.GetOptions{})
+		if err != nil {
+			return false, err
+		}
+		n, err := kind.Kill(pod.UID, "mover")
+		if n > 0 {
+			v.t.Logf("killed the process of %s, role %s", name, pod.Labels[manifest.RoleLabelKey])
+		}
+		return n > 0, err
+	})
+}
+
+// managerKilled: the manager's pods are killed whenever the Migration says that it has come further.
+func managerKilled(t *testing.T, p provisioners) {
+	v, w := p.deploy(t, p.alone(0), api.CopySpec{})
+	v.grant()
+	for _, c := range pair.Both() {
+		v.must(setup.MoverMay(v.ctx, c, v.app.namespace, setup.RunsPods))
+	}
+	v.must(v.reachFrom(pair.Hub)) // whose manager no other test needs all the time
+	v.starts(pair.Hub)
+	seen := map[api.Step]bool{}
+	v.awaitMigration("it is completed", func() bool {
+		if h := v.m.Status.Handoff; h != nil && h.Step != "" && !seen[h.Step] {
+			seen[h.Step] = true
+			t.Logf("the manager is killed in step %s", h.Step)
+			v.must(killManager(v.ctx, pair.Hub))
+		}
+		return meta.IsStatusConditionTrue(v.m.Status.Conditions, api.ConditionCompleted)
+	})
+	journals := v.expectMoved()
+	v.expectKnown(w, pair.West)
+	v.expectSealed(disks.Late(p.west))
+	v.expectCompared(1)
+	v.expectNoMovers()
+	if len(seen) < 4 {
+		t.Errorf("it was killed in %v only", slices.Sorted(maps.Keys(seen)))
+	}
+	v.audit(journals, fmt.Sprintf("the manager was killed in %v", slices.Sorted(maps.Keys(seen))))
+}
+
+// killManager has the pods of a manager killed without a word, and others made.
+func killManager(ctx context.Context, c *kind.Cluster) error {
+	return c.Client.CoreV1().Pods(setup.ManagerNamespace).DeleteCollection(ctx, metav1.DeleteOptions{GracePeriodSeconds: new(int64(0))}, metav1.ListOptions{})
+}
+
+// linkBroken: all connections of the movers are cut every second, of a copy that takes many.
+func linkBroken(t *testing.T, p provisioners) {
+	v, w := p.deploy(t, p.alone(48), api.CopySpec{Bandwidth: new(resource.MustParse("4Mi"))})
+	broken := v.breakEverySecond(pair.West.Worker())
+	v.drive(v.mover())
+	times := broken()
+	journals := v.expectMoved()
+	v.expectKnown(w, pair.West)
+	v.expectSealed(disks.Late(p.west))
+	v.expectCompared(1)
+	v.expectNoMovers()
+	if times < 5 {
+		t.Errorf("the link was broken %d times only", times)
+	}
+	v.audit(journals, fmt.Sprintf("the link was broken %d times", times))
+}
+
+// breakEverySecond cuts the connections to receivers on a node every second, until broken is called, which returns how often
+// that has met one.
+func (v *move) breakEverySecond(node string) (broken func() int) {
+	ctx, cancel := context.WithCancel(v.ctx)
+	ended, times := make(chan error, 1), 0
+	go func() {
+		every := time.NewTicker(time.Second)
+		defer every.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				ended <- nil
+				return
+			case <-every.C:
+			}
+			met, err := kind.Break(ctx, node, manifest.Port, func(ctx context.Context) error {
+				select {
+				case <-time.After(200 * time.Millisecond):
+				case <-ctx.Done():
+				}
+				return nil
+			})
+			if err != nil && ctx.Err() == nil {
+				ended <- err
+				return
+			}
+			if met > 0 {
+				times++
+			}
+		}
+	}()
+	return func() int {
+		cancel()
+		v.must(<-ended)
+		return times
+	}
+}
