@@ -2,27 +2,22 @@ package kind
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/sliceshift/sliceshift/e2e/kind/docker"
 )
 
-// Break cuts the TCP connections that lead to a port of the pods of a node: for as long as do takes, each packet to it is answered
-// with a reset. It returns how many were.
-func Break(ctx context.Context, node string, port int32, do func(context.Context) error) (int, error) {
-	rule := []string{"FORWARD", "-p", "tcp", "--dport", strconv.Itoa(int(port)), "-j", "REJECT", "--reject-with", "tcp-reset"}
-	certain := context.WithoutCancel(ctx) // a rule that stays would break every later copy
-	if err := In(certain, node, append([]string{"iptables", "-w", "-I"}, rule...)...); err != nil {
-		return 0, fmt.Errorf("break the way to port %d of pods of %s: %w", port, node, err)
-	}
-	err := do(ctx)
-	counted, countErr := docker.Output(certain, "exec", node, "iptables", "-w", "-nvxL", "FORWARD", "1")
-	err = errors.Join(err, countErr, In(certain, node, append([]string{"iptables", "-w", "-D"}, rule...)...))
+// Break cuts the TCP connections that lead to a port of the pods of a node: for some time each packet to it is answered with a
+// reset. It returns how many were. The node does all of it by itself: nothing stays broken when this process ends.
+func Break(ctx context.Context, node string, port int32, lasts time.Duration) (int, error) {
+	rule := fmt.Sprintf("FORWARD -p tcp --dport %d -j REJECT --reject-with tcp-reset", port)
+	script := fmt.Sprintf("iptables -w -I %s; sleep %.3f; iptables -w -nvxL FORWARD 1; iptables -w -D %[1]s", rule, lasts.Seconds())
+	counted, err := docker.Output(ctx, "exec", node, "sh", "-c", script)
 	if err != nil {
-		return 0, err
+		return 0, fmt.Errorf("break the way to port %d of pods of %s: %w", port, node, err)
 	}
 	first, _, _ := strings.Cut(strings.TrimSpace(counted), " ")
 	return strconv.Atoi(first)

@@ -16,8 +16,10 @@ const (
 	handshakes    = 32
 )
 
-// keepAlive finds a peer that is gone in about 30 s, and keeps balancers from ending what is quiet.
-var keepAlive = net.KeepAliveConfig{Enable: true, Idle: 15 * time.Second, Interval: 5 * time.Second, Count: 3}
+// keepAlive finds a peer that is gone in about 30 s, and keeps balancers from ending what is quiet. One that is there, and whose side
+// of a connection was reset by what is between, is found by the first probe: a link that breaks every second would stand still
+// for as long as that takes each time.
+var keepAlive = net.KeepAliveConfig{Enable: true, Idle: 2 * time.Second, Interval: 4 * time.Second, Count: 7}
 
 // Dialer makes connections to a peer that listens.
 type Dialer struct {

@@ -232,12 +232,19 @@ func (b *batch) receive(w *worker, f wire.Frame) (bool, error) {
 type ranged struct {
 	large          *large
 	offset, length int64
-	compare        bool
-	written        bool
+	// arrived is how much of it, from its beginning, needs nothing more: what a connection brought before it broke is not asked
+	// for again. A link that always breaks before a whole part is through would never bring one.
+	arrived int64
+	compare bool
+	written bool
 }
 
+// left is what of the part is still to come.
+func (j *ranged) left() (offset, length int64) { return j.offset + j.arrived, j.length - j.arrived }
+
 func (j *ranged) request(w *worker) (wire.Type, []byte, error) {
-	m := wire.Range{Wanted: wanted(j.large.entry), Offset: j.offset, Length: j.length}
+	m := wire.Range{Wanted: wanted(j.large.entry)}
+	m.Offset, m.Length = j.left()
 	if j.compare {
 		sums, err := w.sums(j)
 		if err != nil {
@@ -254,8 +261,9 @@ func (w *worker) sums(j *ranged) ([]byte, error) {
 	if w.buffer == nil {
 		w.buffer = tree.Aligned(wire.MaxData)
 	}
-	sums := make([]byte, 0, (j.length+wire.Block-1)/wire.Block*wire.SumSize)
-	for at, end := j.offset, j.offset+j.length; at < end; {
+	at, length := j.left()
+	sums := make([]byte, 0, (length+wire.Block-1)/wire.Block*wire.SumSize)
+	for end := at + length; at < end; {
 		data := w.buffer[:min(wire.MaxData, end-at)]
 		if err := tree.ReadFull(j.large.file, data, at); err != nil {
 			return nil, fmt.Errorf("reading %q: %w", j.large.entry.Path, err)
@@ -276,13 +284,13 @@ func (j *ranged) receive(w *worker, f wire.Frame) (bool, error) {
 		if err != nil {
 			return false, fatal{err}
 		}
-		if offset < j.offset || int64(len(data)) > j.offset+j.length-offset {
+		if next, length := j.left(); offset < next || int64(len(data)) > next+length-offset {
 			return false, fatal{fmt.Errorf("%w: %d bytes at %d of %.200q, which nobody asked for", codec.ErrMalformed, len(data), offset, j.large.entry.Path)}
 		}
 		if _, err := j.large.file.WriteAt(data, offset); err != nil {
 			return false, full(err)
 		}
-		j.written = true
+		j.written, j.arrived = true, offset+int64(len(data))-j.offset
 		w.receiver.Counts.Received.Add(int64(len(data)))
 		w.receiver.Counts.Written.Add(int64(len(data)))
 		return false, nil

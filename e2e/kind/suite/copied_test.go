@@ -273,13 +273,7 @@ func (v *move) breakEverySecond(node string) (broken func() int) {
 				return
 			case <-every.C:
 			}
-			met, err := kind.Break(ctx, node, manifest.Port, func(ctx context.Context) error {
-				select {
-				case <-time.After(200 * time.Millisecond):
-				case <-ctx.Done():
-				}
-				return nil
-			})
+			met, err := kind.Break(ctx, node, manifest.Port, 200*time.Millisecond)
 			if err != nil && ctx.Err() == nil {
 				ended <- err
 				return
