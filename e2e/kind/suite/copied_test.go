@@ -91,7 +91,9 @@ func (v *move) expectRuns(journals []journal.Journal, want int) {
 }
 
 func thereAndBack(t *testing.T, p provisioners) {
-	v, w := p.deploy(t, p.busy(), api.CopySpec{})
+	a := p.busy()
+	a.replicas = 2
+	v, w := p.deploy(t, a, api.CopySpec{})
 	before, mover := v.handles(pair.East), v.mover()
 	v.drive(mover, harness.Arrival(0)(func() error {
 		v.expectSealed(disks.Late(p.west))
@@ -110,7 +112,7 @@ func thereAndBack(t *testing.T, p provisioners) {
 	v.expectRuns(journals, 4)
 	v.expectKnown(w, pair.West)
 	v.expectOthers(back, v.handles(pair.West), pair.East)
-	v.expectCompared(9)
+	v.expectCompared(6)
 	v.expectNoMovers()
 	v.audit(journals, "copied to disks of another provisioner, all back, and there again")
 }
