@@ -16,11 +16,11 @@ func TestConfig(t *testing.T) {
 	}{
 		"kind's own image": {
 			machine: Machine{Image: "kindest/node:v1"},
-			want:    []string{"image: kindest/node:v1"}, forbid: []string{"failCgroupV1", "disableDefaultCNI", "skipPhases"},
+			want:    []string{"image: kindest/node:v1"}, forbid: []string{"failCgroupV1", "disableDefaultCNI", "skipPhases", "unsafe-no-fsync"},
 		},
 		"the image that is built": {
 			machine: Machine{Image: "sliceshift/node:v1"},
-			want:    []string{"disableDefaultCNI: true", "kubeProxyMode: nftables", "addon/coredns", "podSubnet: 10.1.0.0/16"}, forbid: []string{"failCgroupV1"},
+			want:    []string{"disableDefaultCNI: true", "kubeProxyMode: nftables", "addon/coredns", "unsafe-no-fsync", "podSubnet: 10.1.0.0/16"}, forbid: []string{"failCgroupV1"},
 		},
 		"the first kind of control groups": {
 			machine: Machine{host: docker.Host{CgroupV1: true}},

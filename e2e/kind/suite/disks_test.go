@@ -109,7 +109,8 @@ func (v *move) witnessed() *witness {
 	}
 	go func() {
 		defer close(ended)
-		_ = wait.PollUntilContextCancel(ctx, poll, true, func(context.Context) (bool, error) {
+		const seldom = 5 * poll // journals are read whole
+		_ = wait.PollUntilContextCancel(ctx, seldom, true, func(context.Context) (bool, error) {
 			for _, pod := range v.app.pods() {
 				for _, c := range pair.Both() {
 					page, err := v.ask(c, pod, "journal")

@@ -23,7 +23,7 @@ import (
 
 const (
 	// limit bounds every test: the machine may be busy with others.
-	limit = 6 * time.Minute
+	limit = 10 * time.Minute
 	// poll is how often a condition is looked at.
 	poll             = 100 * time.Millisecond
 	reasonAnnotation = sliceapi.TerminationReasonAnnotationKey
