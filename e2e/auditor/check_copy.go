@@ -11,8 +11,8 @@ import (
 // shown is how many differences of two volumes are told.
 const shown = 5
 
-// checkCopies proves I3 for a pod that appeared, for what is copied: it runs on the volume that it ran on last or, on
-// the other side, on one with the same content. Nobody has written to either since: the last one cannot be mounted, and
+// checkCopies proves I3 for a pod that appeared, for what is copied: it runs on the volume that it ran on last or on one with the
+// same content: on the other side, or on the same one where it was taken back before it ran on its copy, by another one. Nobody has written to either since: the last one cannot be mounted, and
 // of the pod no process runs that does.
 func (a *Auditor) checkCopies(s *side, pod judge.PodState) {
 	for _, key := range a.state.copiedOf(pod.Ordinal) {
@@ -56,7 +56,7 @@ func (a *Auditor) checkCopy(s *side, pod judge.PodState, key judge.VolumeKey) {
 
 // wrongCopy says what is wrong with a claim; empty: nothing.
 func (a *Auditor) wrongCopy(ctx context.Context, s *side, b judge.Binding, last judge.Origin) (string, error) {
-	if last.Side == s.index {
+	if last.Side == s.index && b.Volume.Handle == last.Handle {
 		return judge.Claim(b, last), nil
 	}
 	if wrong := judge.Copied(b, last); wrong != "" {

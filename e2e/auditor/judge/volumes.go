@@ -98,7 +98,7 @@ func Claim(b Binding, want Origin) string {
 	return ""
 }
 
-// Copied says what is wrong with the claim that a running pod uses on the other side than before; empty when it
+// Copied says what is wrong with the claim that a running pod uses in place of the one before; empty when it
 // has a volume of its own, whose content can be compared with that of the last one.
 func Copied(b Binding, last Origin) string {
 	if wrong := unusable(b); wrong != "" {

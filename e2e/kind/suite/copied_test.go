@@ -60,12 +60,9 @@ func TestCopyBetweenProvisioners(t *testing.T) {
 	}
 }
 
-// busy is an application that writes to disks of east's provisioner all the time.
-func (p provisioners) busy() app { return busy(disks.Late(p.east)) }
-
-// alone is such an application of one replica, with so many MiB beside.
+// alone is an application of one replica that writes to a disk of east's provisioner all the time, with so many MiB beside.
 func (p provisioners) alone(bulk int) app {
-	a := p.busy()
+	a := busy(disks.Late(p.east))
 	a.replicas, a.bulk = 1, bulk
 	return a
 }
@@ -91,9 +88,7 @@ func (v *move) expectRuns(journals []journal.Journal, want int) {
 }
 
 func thereAndBack(t *testing.T, p provisioners) {
-	a := p.busy()
-	a.replicas = 2
-	v, w := p.deploy(t, a, api.CopySpec{})
+	v, w := p.deploy(t, p.alone(8), api.CopySpec{})
 	before, mover := v.handles(pair.East), v.mover()
 	v.drive(mover, harness.Arrival(0)(func() error {
 		v.expectSealed(disks.Late(p.west))
@@ -112,7 +107,7 @@ func thereAndBack(t *testing.T, p provisioners) {
 	v.expectRuns(journals, 4)
 	v.expectKnown(w, pair.West)
 	v.expectOthers(back, v.handles(pair.West), pair.East)
-	v.expectCompared(6)
+	v.expectCompared(3)
 	v.expectNoMovers()
 	v.audit(journals, "copied to disks of another provisioner, all back, and there again")
 }
