@@ -16,7 +16,7 @@ import (
 
 const (
 	// limit bounds a run.
-	limit = 8 * time.Minute
+	limit = 15 * time.Minute
 	// poll is how often a condition is looked at.
 	poll = 100 * time.Millisecond
 	// steady is how long the application is watched before and after the move.
