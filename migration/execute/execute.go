@@ -137,7 +137,7 @@ func markName(ctx context.Context, at endpoint.Endpoint, effect plan.Effect) (cl
 	meta := metav1.ObjectMeta{Namespace: at.Namespace, Name: effect.Name}
 	var object client.Object = &corev1.Service{ObjectMeta: meta}
 	if effect.Verb == plan.MarkPodExport {
-		object = newExport(at.ExportVersion, meta)
+		object = methods.NewServiceExport(at.ExportVersion, meta)
 	}
 	data, err := json.Marshal(map[string]any{"metadata": map[string]any{
 		"uid": effect.UID, "resourceVersion": effect.ResourceVersion, "annotations": map[string]any{api.FenceAnnotationKey: effect.Fence},
@@ -163,7 +163,7 @@ func (e *Executor) Created(ctx context.Context, at endpoint.Endpoint, effect pla
 	case plan.CreateNamespace:
 		return e.createdNamespace(ctx, owned)
 	case plan.CreateExport, plan.CreatePodExport:
-		return newExport(at.ExportVersion, owned), nil
+		return methods.NewServiceExport(at.ExportVersion, owned), nil
 	case plan.CreatePodService:
 		return e.createdPodService(ctx, owned)
 	case plan.CreateService:
@@ -250,7 +250,7 @@ func (e *Executor) remove(ctx context.Context, at endpoint.Endpoint, effect plan
 	case plan.DeleteBudget:
 		object = &policyv1.PodDisruptionBudget{ObjectMeta: meta}
 	case plan.DeleteExport, plan.DeletePodExport:
-		object = newExport(at.ExportVersion, meta)
+		object = methods.NewServiceExport(at.ExportVersion, meta)
 	case plan.DeletePodService:
 		object = &corev1.Service{ObjectMeta: meta}
 	default:

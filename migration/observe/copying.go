@@ -172,15 +172,8 @@ func (f *observed) readCopy(ctx context.Context, part *copyPart) (volume *corev1
 	if part.role != volumes.RoleReceiver {
 		return nil, part.base.read(ctx, at)
 	}
-	if part.snap == nil {
-		if part.service, err = endpoint.Get[corev1.Service](ctx, at.Live, at.Key(part.claimName)); err != nil {
-			return nil, err
-		}
-		if part.exported && part.service != nil && at.ExportVersion != "" {
-			if part.export, err = readExport(ctx, part.owner, at, part.claimName); err != nil {
-				return nil, err
-			}
-		}
+	if err := part.readEntrance(ctx, at); err != nil {
+		return nil, err
 	}
 	if part.snap != nil || part.several { // else the pod that writes is made either way
 		if part.waits, err = waitsForPod(ctx, at, part.claim); err != nil {
@@ -197,6 +190,18 @@ func (f *observed) readCopy(ctx context.Context, part *copyPart) (volume *corev1
 	key := at.Key(part.volumeName)
 	key.Namespace = ""
 	return endpoint.Get[corev1.PersistentVolume](ctx, at.Live, key)
+}
+
+// readEntrance reads the Service of a receiver, and whether it is exported.
+func (part *copyPart) readEntrance(ctx context.Context, at endpoint.Endpoint) (err error) {
+	if part.snap != nil {
+		return nil
+	}
+	part.service, err = endpoint.Get[corev1.Service](ctx, at.Live, at.Key(part.claimName))
+	if err == nil && part.exported && part.service != nil && at.ExportVersion != "" {
+		part.export, err = readExport(ctx, part.owner, at, part.claimName)
+	}
+	return err
 }
 
 // copyingOf is what is known of a claim of which a second volume is filled; nil: it moves otherwise.

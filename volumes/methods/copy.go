@@ -11,6 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	mcsv1alpha1 "sigs.k8s.io/mcs-api/pkg/apis/v1alpha1"
+	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/volumes"
@@ -219,11 +221,19 @@ func (w writer) entrance(ctx context.Context) (client.Object, error) {
 	return service, w.at.Create(ctx, service)
 }
 
-// export exports that Service to the clusterset. It goes with the incoming claim, too.
+// export exports that Service to the clusterset. It is marked as the Service, and goes with the incoming claim, too.
 func (w writer) export(ctx context.Context) (client.Object, error) {
-	export := manifest.ExportFor(w.spec(), w.action.Copy.ExportVersion)
+	export := NewServiceExport(w.action.Copy.ExportVersion, manifest.ServiceFor(w.spec(), w.Copy.ServiceType).ObjectMeta)
 	export.SetOwnerReferences(w.withClaim())
 	return export, w.at.Create(ctx, export)
+}
+
+// NewServiceExport exports the Service that meta names, by a version of ServiceExport that its cluster serves.
+func NewServiceExport(version string, meta metav1.ObjectMeta) client.Object {
+	if version == mcsv1beta1.GroupVersion.Version {
+		return &mcsv1beta1.ServiceExport{ObjectMeta: meta}
+	}
+	return &mcsv1alpha1.ServiceExport{ObjectMeta: meta}
 }
 
 // withClaim has an object go with the claim that the action is about.

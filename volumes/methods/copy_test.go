@@ -1,13 +1,21 @@
 package methods
 
 import (
+	"errors"
+	"reflect"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	mcsv1alpha1 "sigs.k8s.io/mcs-api/pkg/apis/v1alpha1"
+	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
@@ -89,5 +97,38 @@ func TestModes(t *testing.T) {
 				t.Errorf("access modes %v, want %s", got, tc.want)
 			}
 		})
+	}
+}
+
+// TestExportOfAnEntrance: a receiver's Service and its export have one name and the same marks, and both go with the claim.
+func TestExportOfAnEntrance(t *testing.T) {
+	for version, want := range map[string]client.Object{"v1beta1": &mcsv1beta1.ServiceExport{}, "v1alpha1": &mcsv1alpha1.ServiceExport{}} {
+		s := newSides(t)
+		s.Copy.ServiceType = api.ServiceTypeExport
+		scheme := runtime.NewScheme()
+		if err := errors.Join(corev1.AddToScheme(scheme), mcsv1alpha1.Install(scheme), mcsv1beta1.Install(scheme)); err != nil {
+			t.Fatal(err)
+		}
+		s.Taker = fake.NewClientBuilder().WithScheme(scheme).Build()
+		action := volumes.Action{Fence: owner + ".1", Ref: volumes.Ref{Namespace: "team", Name: "in"}, UID: "claim", Copy: volumes.CopyAction{Attempt: 7, ExportVersion: version}}
+		made := map[volumes.Verb]client.Object{}
+		for _, verb := range []volumes.Verb{volumes.CreateEntrance, volumes.ExportEntrance} {
+			action.Verb = verb
+			object, err := Copy{}.Apply(t.Context(), s.Carrier, action, s.pair)
+			if err != nil {
+				t.Fatalf("%s %s: %v", version, verb, err)
+			}
+			made[verb] = object
+		}
+		service, export := made[volumes.CreateEntrance], made[volumes.ExportEntrance]
+		if service.(*corev1.Service).Spec.ClusterIP != corev1.ClusterIPNone || reflect.TypeOf(export) != reflect.TypeOf(want) {
+			t.Errorf("%s: %+v and %T", version, service, export)
+		}
+		marks := func(o client.Object) []any {
+			return []any{o.GetNamespace(), o.GetName(), o.GetLabels(), o.GetAnnotations(), o.GetOwnerReferences()}
+		}
+		if diff := cmp.Diff(marks(service), marks(export)); diff != "" || len(export.GetOwnerReferences()) != 1 || export.GetOwnerReferences()[0].UID != "claim" {
+			t.Errorf("%s (-Service +ServiceExport):\n%s\n%+v", version, diff, export.GetOwnerReferences())
+		}
 	}
 }

@@ -37,8 +37,10 @@ type Site struct {
 // Late is the StorageClass of a driver by which volumes are made where their first pod is to run.
 func Late(driver string) string { return "late." + driver }
 
-// endpoint is where kubelets have the socket of the driver, registration where they watch for those who tell of one.
+// endpoint is where kubelets have the socket of the driver.
 func (s Site) endpoint() string { return "/var/lib/kubelet/plugins/" + s.Driver + "/csi.sock" }
+
+// registration is where they watch for those who tell of one.
 func (s Site) registration() string {
 	return "/var/lib/kubelet/plugins_registry/" + s.Driver + "-reg.sock"
 }

@@ -1,7 +1,6 @@
 package manifest
 
 import (
-	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -10,9 +9,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-	mcsv1alpha1 "sigs.k8s.io/mcs-api/pkg/apis/v1alpha1"
-	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 	"sigs.k8s.io/yaml"
 
 	"github.com/sliceshift/sliceshift/internal/golden"
@@ -147,20 +143,11 @@ func TestSpecIsLeftAlone(t *testing.T) {
 	}
 }
 
-// TestExported: what is exported is the Service itself, which is headless then, and its name in the clusterset leads to the receiver.
+// TestExported: a Service that is to be exported is headless, and its name in the clusterset leads to the receiver.
 func TestExported(t *testing.T) {
 	service := ServiceFor(spec(), api.ServiceTypeExport)
 	if service.Spec.Type != corev1.ServiceTypeClusterIP || service.Spec.ClusterIP != corev1.ClusterIPNone || !service.Spec.PublishNotReadyAddresses {
 		t.Errorf("the Service is %+v", service.Spec)
-	}
-	for version, want := range map[string]client.Object{"v1beta1": &mcsv1beta1.ServiceExport{}, "v1alpha1": &mcsv1alpha1.ServiceExport{}} {
-		export := ExportFor(spec(), version)
-		if reflect.TypeOf(export) != reflect.TypeOf(want) || export.GetName() != service.Name || export.GetNamespace() != service.Namespace {
-			t.Errorf("%s: %T %s/%s", version, export, export.GetNamespace(), export.GetName())
-		}
-		if diff := cmp.Diff(service.Annotations, export.GetAnnotations()); diff != "" {
-			t.Errorf("%s: it is marked otherwise (-Service +ServiceExport):\n%s", version, diff)
-		}
 	}
 	if got, want := ExportedAddress(service), service.Name+"."+service.Namespace+".svc.clusterset.local:8722"; got != want {
 		t.Errorf("reached at %s, want %s", got, want)

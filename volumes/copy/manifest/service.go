@@ -7,9 +7,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-	mcsv1alpha1 "sigs.k8s.io/mcs-api/pkg/apis/v1alpha1"
-	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
@@ -22,8 +19,10 @@ func ServiceFor(s Spec, kind corev1.ServiceType) *corev1.Service {
 	if kind == api.ServiceTypeExport {
 		kind, address = corev1.ServiceTypeClusterIP, corev1.ClusterIPNone
 	}
+	labels, annotations := s.marks()
+	annotations[AttemptAnnotationKey] = strconv.Itoa(int(s.Attempt))
 	return &corev1.Service{
-		ObjectMeta: s.entranceMeta(),
+		ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: s.Claim, Labels: labels, Annotations: annotations},
 		Spec: corev1.ServiceSpec{
 			ClusterIP:                address,
 			Type:                     kind,
@@ -32,21 +31,6 @@ func ServiceFor(s Spec, kind corev1.ServiceType) *corev1.Service {
 			Ports:                    []corev1.ServicePort{{Name: "mover", Port: Port, TargetPort: intstr.FromInt32(Port), Protocol: corev1.ProtocolTCP}},
 		},
 	}
-}
-
-// entranceMeta is that of the Service, and of its export.
-func (s Spec) entranceMeta() metav1.ObjectMeta {
-	labels, annotations := s.marks()
-	annotations[AttemptAnnotationKey] = strconv.Itoa(int(s.Attempt))
-	return metav1.ObjectMeta{Namespace: s.Namespace, Name: s.Claim, Labels: labels, Annotations: annotations}
-}
-
-// ExportFor exports the Service of ServiceFor to the clusterset, by a version of ServiceExport that its cluster serves.
-func ExportFor(s Spec, version string) client.Object {
-	if version == mcsv1beta1.GroupVersion.Version {
-		return &mcsv1beta1.ServiceExport{ObjectMeta: s.entranceMeta()}
-	}
-	return &mcsv1alpha1.ServiceExport{ObjectMeta: s.entranceMeta()}
 }
 
 // ExportedAddress is where a sender of another cluster of the clusterset reaches the receiver behind a Service that is exported
