@@ -125,11 +125,6 @@ func (r *Receiver) Run(ctx context.Context, connector Connector) (Outcome, error
 	r.advance()
 	before := r.find()
 	defer before.close()
-	var peer *proof
-	if r.options.Settled && r.options.Verify == VerifyFull { // nobody writes to the source any more: its proof need not wait for the copy
-		peer = r.readPeer(ctx)
-		defer peer.stop()
-	}
 	err := r.timed("copied", func() error { return r.pass(ctx) })
 	var outcome Outcome
 	if err == nil && r.options.Verify == VerifyNone {
@@ -138,7 +133,7 @@ func (r *Receiver) Run(ctx context.Context, connector Connector) (Outcome, error
 	if err == nil && r.options.Verify != VerifyNone {
 		r.verifying.Store(true)
 		begin := time.Now()
-		outcome, err = r.prove(ctx, before, peer)
+		outcome, err = r.prove(ctx, before)
 		outcome.Verifying = time.Since(begin)
 	}
 	return outcome, r.judge(err)
@@ -226,7 +221,7 @@ func (r *Receiver) advance() { r.progress.Store(time.Now().UnixNano()) }
 
 // hello is what the receiver says first.
 func (r *Receiver) hello() wire.Hello {
-	const others = 3 // for the list, for that of contents, and for extents
+	const others = 2 // for the list, and for extents
 	return wire.Hello{
 		Version: wire.Version, Role: wire.Receiver, Session: r.session,
 		Device: r.options.Device != nil, Connections: uint64(r.options.Workers + others),

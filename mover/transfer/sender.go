@@ -51,7 +51,7 @@ type Sender struct {
 
 	mu      sync.Mutex
 	session [16]byte
-	lists   map[bool]*stream // by whether contents are read: one of each may be under way
+	stream  *stream
 	streams sync.WaitGroup
 	open    map[net.Conn]bool
 	listed  *wire.ListEnd
@@ -63,7 +63,7 @@ type Sender struct {
 
 // NewSender makes one.
 func NewSender(options SenderOptions) *Sender {
-	return &Sender{options: options, open: map[net.Conn]bool{}, lists: map[bool]*stream{}}
+	return &Sender{options: options, open: map[net.Conn]bool{}}
 }
 
 // errImpatient is that nobody came.
@@ -84,9 +84,7 @@ func (s *Sender) Run(ctx context.Context, connector Connector) error {
 		return s.accept(ctx, connector)
 	})
 	err := group.Wait()
-	s.mu.Lock()
-	s.stopLists()
-	s.mu.Unlock()
+	s.stopStream()
 	s.streams.Wait()
 	s.kept.close()
 	s.mu.Lock()
@@ -231,37 +229,40 @@ func (s *Sender) greet(ctx context.Context, c *conn) (wire.Hello, error) {
 	defer s.mu.Unlock()
 	if s.session != peer.Session {
 		s.session = peer.Session
-		s.stopLists()
+		if s.stream != nil {
+			s.stream.cancel()
+			s.stream = nil
+		}
 	}
 	return peer, nil
 }
 
-// stopLists ends what is listed. The lock is held.
-func (s *Sender) stopLists() {
-	for _, st := range s.lists {
-		st.cancel()
+func (s *Sender) stopStream() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.stream != nil {
+		s.stream.cancel()
+		s.stream = nil
 	}
-	clear(s.lists)
 }
 
-// attach is the stream that is asked for: the one that runs, or a new one in the place of another of its kind.
+// attach is the stream that is asked for: the one that runs, or a new one in its place.
 func (s *Sender) attach(ctx context.Context, m wire.List) (*stream, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	before := s.lists[m.Digest]
-	if before != nil && before.id == m.Stream {
-		return before, nil
+	if s.stream != nil && s.stream.id == m.Stream {
+		return s.stream, nil
 	}
 	if m.After > 0 {
 		return nil, errors.New("this list is not known here any more: the sender has started anew; let the receiver start anew too")
 	}
-	if before != nil {
-		before.cancel()
+	if s.stream != nil {
+		s.stream.cancel()
 	}
 	// A stream outlives the connection: it ends with the sender.
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	st := newStream(m.Stream, cancel)
-	s.lists[m.Digest] = st
+	s.stream = st
 	s.streams.Go(func() {
 		defer cancel()
 		s.run(ctx, st, m)

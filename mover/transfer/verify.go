@@ -13,45 +13,8 @@ import (
 	"github.com/sliceshift/sliceshift/mover/tree"
 )
 
-// proof is a list of the sender's contents that is under way.
-type proof struct {
-	*peerList
-
-	cancel context.CancelFunc
-	ended  chan error // closed after its end
-}
-
-// readPeer has the sender read what it has, until stop is called.
-func (r *Receiver) readPeer(ctx context.Context) *proof {
-	ctx, cancel := context.WithCancel(ctx)
-	p := &proof{peerList: r.listPeer(true), cancel: cancel, ended: make(chan error, 1)}
-	go func() {
-		defer close(p.ended)
-		p.ended <- p.run(ctx)
-	}()
-	return p
-}
-
-// stop ends it.
-func (p *proof) stop() {
-	p.cancel()
-	for range p.ended { // closed once nothing runs any more
-	}
-}
-
-// wait waits for its end.
-func (p *proof) wait(ctx context.Context) error {
-	select {
-	case err := <-p.ended:
-		return err
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
-// prove has both sides read what they have, but for what is known from the pass before, and keeps what a warm pass finds. peer
-// is the sender's reading where that has begun.
-func (r *Receiver) prove(ctx context.Context, before found, peer *proof) (Outcome, error) {
+// prove has both sides read what they have, but for what is known from the pass before, and keeps what a warm pass finds.
+func (r *Receiver) prove(ctx context.Context, before found) (Outcome, error) {
 	defer r.attend(ctx)()
 	if r.options.Verify != VerifyChanged {
 		before = found{}
@@ -65,7 +28,7 @@ func (r *Receiver) prove(ctx context.Context, before found, peer *proof) (Outcom
 	if record != nil {
 		defer func() { _ = record.Close() }()
 	}
-	outcome, err := r.verify(ctx, before.own, record, peer)
+	outcome, err := r.verify(ctx, before.own, record)
 	if err == nil && record != nil && outcome.Own.Known > 0 {
 		outcome.Kept = r.keep(ctx, record)
 	}
@@ -92,13 +55,10 @@ func (r *Receiver) attend(ctx context.Context) (end func()) {
 
 // verify has both sides read what they have, and compares: entry by entry, to say where they differ, and
 // the two roots, which each side makes by itself. While the destination writes to its disk the source is read.
-func (r *Receiver) verify(ctx context.Context, known, record *os.File, peer *proof) (Outcome, error) {
-	if peer == nil {
-		peer = r.readPeer(ctx)
-		defer peer.stop()
-	}
+func (r *Receiver) verify(ctx context.Context, known, record *os.File) (Outcome, error) {
 	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return peer.wait(ctx) })
+	peer := r.listPeer(true)
+	group.Go(func() error { return peer.run(ctx) })
 	own := make(chan *entry.Entry, cap(peer.entries))
 	var outcome Outcome
 	var listed tree.Listed
