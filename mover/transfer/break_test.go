@@ -54,23 +54,33 @@ func TestBreaks(t *testing.T) {
 }
 
 // TestAllBreak: a link of which every connection breaks long before a piece of a large file is through finishes, and brings little twice:
-// what has arrived of a piece counts.
+// what has arrived of a piece counts, whether the file was missing or is another one.
 func TestAllBreak(t *testing.T) {
 	t.Parallel()
 	const size, each = piece + piece/2, 700 << 10
-	p := newPair(t)
-	p.pipes = newPipes()
-	p.pipes.wrap = func(c net.Conn) net.Conn {
-		budget := new(atomic.Int64)
-		budget.Store(each)
-		return cut{c, budget}
-	}
-	p.changeReceiver = func(o *ReceiverOptions) { o.Patience = 5 * time.Second }
-	treetest.In(t, p.source).File("large", treetest.Bytes(7, size))
-	p.mustRun(true)
-	treetest.Same(t, p.source, p.destination)
-	if twice := p.receiver.Counts.Received.Load() - size; twice > size/2 {
-		t.Errorf("%d bytes of %d were received twice", twice, size)
+	for name, there := range map[string][]byte{"a new file": nil, "over another one": treetest.Bytes(8, size)} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := newPair(t)
+			p.pipes = newPipes()
+			p.pipes.wrap = func(c net.Conn) net.Conn {
+				budget := new(atomic.Int64)
+				budget.Store(each)
+				return cut{c, budget}
+			}
+			p.changeReceiver = func(o *ReceiverOptions) { o.Patience = 5 * time.Second }
+			source := treetest.In(t, p.source)
+			source.File("large", treetest.Bytes(7, size))
+			source.Age("large", 1_000_000, 5) // files that were written in one tick of the clock would look alike
+			if there != nil {
+				treetest.In(t, p.destination).File("large", there)
+			}
+			p.mustRun(true)
+			treetest.Same(t, p.source, p.destination)
+			if twice := p.receiver.Counts.Received.Load() - size; twice > size/2 {
+				t.Errorf("%d bytes of %d were received twice", twice, size)
+			}
+		})
 	}
 }
 
