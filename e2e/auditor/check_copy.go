@@ -77,7 +77,7 @@ func (a *Auditor) checkTwice(bound [2][]judge.Binding) {
 	}
 }
 
-// Compared counts the volumes that a pod was found on with the content of its last one, by ordinals and sides.
+// Compared counts the volumes that a pod was found on with the content of its last one.
 func (a *Auditor) Compared() (n int) {
 	a.state.do(func(s *state) { n = s.comparisons() })
 	return n

@@ -71,7 +71,7 @@ func (a *Auditor) requireCoverage() {
 		}
 		for _, key := range slices.SortedFunc(maps.Keys(s.copied), judge.CompareKeys) {
 			at := s.served.On[key.Ordinal]
-			if s.served.Moved[key.Ordinal] && at != judge.Nowhere && !s.compared[key][at] {
+			if s.served.Moved[key.Ordinal] && at != judge.Nowhere && !s.comparedOn(key, at) {
 				a.ledger.notProved(I3, key.Ordinal, fmt.Sprintf("the content of claim %s was never compared in %s", key.ClaimName(a.sides[at].Set), a.sides[at].Name))
 			}
 		}

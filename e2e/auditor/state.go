@@ -25,9 +25,9 @@ type state struct {
 	// verified says on which sides a volume was found with the recorded handle.
 	verified map[judge.VolumeKey][2]bool
 	// copied are the volumes of templates that are copied, each the one that its ordinal ran on last; compared
-	// says on which sides one was found with the content of the one before.
+	// are those that were found with the content of the one before.
 	copied   map[judge.VolumeKey]judge.Origin
-	compared map[judge.VolumeKey][2]bool
+	compared map[judge.VolumeKey]map[judge.Origin]bool
 	// apart says on which sides an ordinal's appearance was checked in time.
 	apart    map[int32][2]bool
 	blamed   map[int32]bool
@@ -46,7 +46,7 @@ func newState(served *judge.Served) *state {
 		apart:    map[int32][2]bool{},
 		verified: map[judge.VolumeKey][2]bool{},
 		copied:   map[judge.VolumeKey]judge.Origin{},
-		compared: map[judge.VolumeKey][2]bool{},
+		compared: map[judge.VolumeKey]map[judge.Origin]bool{},
 		blamed:   map[int32]bool{},
 		fewest:   -1,
 	}
@@ -112,19 +112,22 @@ func (s *state) noteCompared(key judge.VolumeKey, now judge.Origin) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.copied[key] = now
-	on := s.compared[key]
-	on[now.Side] = true
-	s.compared[key] = on
+	if s.compared[key] == nil {
+		s.compared[key] = map[judge.Origin]bool{}
+	}
+	s.compared[key][now] = true
+}
+
+// comparedOn says whether what an ordinal runs on, on a side, was compared. The lock is held.
+func (s *state) comparedOn(key judge.VolumeKey, side judge.SideIndex) bool {
+	last := s.copied[key]
+	return last.Side == side && s.compared[key][last]
 }
 
 // comparisons counts what was compared. The lock is held.
 func (s *state) comparisons() (n int) {
-	for _, on := range s.compared {
-		for _, done := range on {
-			if done {
-				n++
-			}
-		}
+	for _, volumes := range s.compared {
+		n += len(volumes)
 	}
 	return n
 }

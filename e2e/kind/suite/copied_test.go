@@ -87,6 +87,17 @@ func (v *move) expectRuns(journals []journal.Journal, want int) {
 	}
 }
 
+// expectCopied checks that the one replica arrived, on a disk of west's provisioner with all that was known of it.
+func (p provisioners) expectCopied(v *move, w *witness) []journal.Journal {
+	v.t.Helper()
+	journals := v.expectMoved()
+	v.expectKnown(w, pair.West)
+	v.expectSealed(disks.Late(p.west))
+	v.expectCompared(1)
+	v.expectNoMovers()
+	return journals
+}
+
 func thereAndBack(t *testing.T, p provisioners) {
 	v, w := p.deploy(t, p.alone(8), api.CopySpec{})
 	before, mover := v.handles(pair.East), v.mover()
@@ -174,11 +185,7 @@ func moversKilled(t *testing.T, p provisioners) {
 		killed[which] = true
 		return v.killMover(about.AtGiver, about.Pod)
 	})
-	journals := v.expectMoved()
-	v.expectKnown(w, pair.West)
-	v.expectSealed(disks.Late(p.west))
-	v.expectCompared(1)
-	v.expectNoMovers()
+	journals := p.expectCopied(v, w)
 	if len(killed) < 3 {
 		t.Errorf("killed were only %v", slices.Sorted(maps.Keys(killed)))
 	}
@@ -222,11 +229,7 @@ func managerKilled(t *testing.T, p provisioners) {
 		}
 		return meta.IsStatusConditionTrue(v.m.Status.Conditions, api.ConditionCompleted)
 	})
-	journals := v.expectMoved()
-	v.expectKnown(w, pair.West)
-	v.expectSealed(disks.Late(p.west))
-	v.expectCompared(1)
-	v.expectNoMovers()
+	journals := p.expectCopied(v, w)
 	if len(seen) < 4 {
 		t.Errorf("it was killed in %v only", slices.Sorted(maps.Keys(seen)))
 	}
@@ -244,11 +247,7 @@ func linkBroken(t *testing.T, p provisioners) {
 	broken := v.breakEverySecond(pair.West.Worker())
 	v.drive(v.mover())
 	times := broken()
-	journals := v.expectMoved()
-	v.expectKnown(w, pair.West)
-	v.expectSealed(disks.Late(p.west))
-	v.expectCompared(1)
-	v.expectNoMovers()
+	journals := p.expectCopied(v, w)
 	if times < 5 {
 		t.Errorf("the link was broken %d times only", times)
 	}
