@@ -1,8 +1,10 @@
 package kind
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -52,8 +54,22 @@ func (c *Cluster) Heal(ctx context.Context, node string) error {
 	return c.AwaitNode(ctx, node, corev1.ConditionTrue)
 }
 
-// Freeze stops every process of a node where it stands.
-func Freeze(ctx context.Context, node string) error { return docker.Run(ctx, "pause", node) }
+// Freeze stops every process of a node where it stands. The runtime gives up, and lets them go on, where processes are started
+// faster than it stops them, as happens on a busy machine: it is asked again.
+func Freeze(ctx context.Context, node string) error {
+	const interval, patience = time.Second, 30 * time.Second
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	var refused error
+	err := wait.PollUntilContextCancel(ctx, interval, true, func(ctx context.Context) (bool, error) {
+		refused = docker.Run(ctx, "pause", node)
+		if refused != nil && !strings.Contains(refused.Error(), "unable to freeze") {
+			return false, refused
+		}
+		return refused == nil, nil
+	})
+	return cmp.Or(refused, err)
+}
 
 // Thaw lets them go on, and waits until the node is Ready.
 func (c *Cluster) Thaw(ctx context.Context, node string) error {
