@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"runtime"
 
 	"github.com/zeebo/blake3"
 	"golang.org/x/sync/errgroup"
@@ -30,14 +29,14 @@ type Throttle func(ctx context.Context, n int) error
 const (
 	// smallBuffer is enough for most small files.
 	smallBuffer = 64 << 10
-	// readers of small files wait for the disk: a few milliseconds each time, where it is across a network. How
-	// many there are has nothing to do with processors.
+	// readers wait for the disk: a few milliseconds each time, where it is across a network. How many there are has nothing to
+	// do with processors.
 	readers = 16
 )
 
-// NewHasher makes one for readers of small files, and of large ones for as many as there are processors for.
+// NewHasher makes one for as many readers of small files, and of parts of large ones.
 func NewHasher(throttle Throttle) *Hasher {
-	return &Hasher{small: buffers(readers), large: buffers(min(max(2*runtime.GOMAXPROCS(0), 4), 16)), throttle: throttle}
+	return &Hasher{small: buffers(readers), large: buffers(readers), throttle: throttle}
 }
 
 func buffers(n int) chan []byte {
