@@ -6,7 +6,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
-	"sync/atomic"
+	"sync"
 )
 
 // The heap may grow by growth percent of what is in use between two collections, and by spare bytes more: most of
@@ -34,12 +34,13 @@ func Bound() (end func()) {
 		return percent
 	}
 	percent := adapt(live())
-	ended := &atomic.Bool{}
-	afterEach(ended, func() { adapt(live()) })
+	b := &bound{}
+	b.afterEach(func() { adapt(live()) })
 	return func() {
-		ended.Store(true)
-		debug.SetGCPercent(percent)
-		debug.SetMemoryLimit(most)
+		b.end(func() {
+			debug.SetGCPercent(percent)
+			debug.SetMemoryLimit(most)
+		})
 	}
 }
 
@@ -65,15 +66,32 @@ func live() uint64 {
 	return sum
 }
 
+// bound is what is done after each collection, until it ends. A collection is answered by a goroutine of the runtime, beside
+// which it may end: what is undone then must not be done again.
+type bound struct {
+	mu    sync.Mutex
+	ended bool
+}
+
 // collected is an object that nothing uses: a collection has run when it goes.
 type collected struct{ _ *byte }
 
-// afterEach has something done after each collection, until it is ended.
-func afterEach(ended *atomic.Bool, do func()) {
+// afterEach has something done after each collection.
+func (b *bound) afterEach(do func()) {
 	runtime.SetFinalizer(&collected{}, func(*collected) {
-		if !ended.Load() {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		if !b.ended {
 			do()
-			afterEach(ended, do)
+			b.afterEach(do)
 		}
 	})
+}
+
+// end undoes what was done, for good.
+func (b *bound) end(undo func()) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.ended = true
+	undo()
 }

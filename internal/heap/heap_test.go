@@ -60,6 +60,30 @@ func TestBound(t *testing.T) {
 	})
 }
 
+// TestBoundEndsBesideACollection: what is done after a collection may be under way when it ends, and is not the last word then.
+func TestBoundEndsBesideACollection(t *testing.T) {
+	began, goOn := make(chan struct{}), make(chan struct{})
+	order := make(chan string, 2)
+	b := &bound{}
+	b.afterEach(func() {
+		close(began)
+		<-goOn
+		order <- "adapted"
+	})
+	runtime.GC()
+	<-began
+	go b.end(func() { order <- "undone" })
+	select {
+	case <-order:
+		t.Error("it was undone while the heap was being adapted")
+	case <-time.After(20 * time.Millisecond):
+	}
+	close(goOn)
+	if first, second := <-order, <-order; first != "adapted" || second != "undone" {
+		t.Errorf("%s, and then %s", first, second)
+	}
+}
+
 func TestLimitFor(t *testing.T) {
 	const most = 400 << 20
 	for live, want := range map[uint64]int64{0: room, room / 2: room, room/2 + 1: room + 2, most: most} {
