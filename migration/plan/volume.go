@@ -51,8 +51,9 @@ func (v OrdinalVolume) madeAtOnce() bool {
 	return v.Copy != nil && v.Copy.Incoming.Claim.Found && !v.Copy.WaitsForPod
 }
 
-// BesideOf is where the ordinal of a volume has its other ones. all are in the order of the claim templates.
-func BesideOf(all []OrdinalVolume, v OrdinalVolume, giver SideName) volumes.Beside {
+// BesideOf is where the ordinal of a volume has its other ones. all are in the order of the claim templates. Which way
+// each was begun is recorded with the handoff.
+func BesideOf(all []OrdinalVolume, v OrdinalVolume, giver SideName, handoff *api.Handoff) volumes.Beside {
 	var beside volumes.Beside
 	behind := true
 	for _, other := range all {
@@ -64,6 +65,10 @@ func BesideOf(all []OrdinalVolume, v OrdinalVolume, giver SideName) volumes.Besi
 			continue
 		}
 		from, to := other.Holding(giver), other.Holding(giver.Other())
+		if attempt := RecordedVolume(handoff, other.Ordinal, other.Template).Copy; attempt.Number > 0 && attempt.Giver != string(giver) {
+			beside.Taken = append(beside.Taken, other.returnsTo(giver)...)
+			continue
+		}
 		switch {
 		case other.Copy != nil && other.Copy.Incoming.Bound():
 			beside.Taken = append(beside.Taken, other.Copy.Incoming.Volume.Name)
@@ -76,6 +81,16 @@ func BesideOf(all []OrdinalVolume, v OrdinalVolume, giver SideName) volumes.Besi
 		}
 	}
 	return beside
+}
+
+// returnsTo names the volume at the taker that its claim is given back, where the move has turned round since another one was begun
+// to be filled: that one is at the giver, and nobody waits for it. None: it was taken over, and what is at the taker is older.
+func (v *OrdinalVolume) returnsTo(giver SideName) []string {
+	had := v.Holding(giver.Other()).Volume
+	if !had.Found || v.Copy != nil && v.Copy.Incoming.Volume.ClaimRef.Names(v.Holding(giver).Ref) {
+		return nil
+	}
+	return []string{had.Name}
 }
 
 // Holding returns one side's view of a claim.

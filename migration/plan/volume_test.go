@@ -70,10 +70,40 @@ func TestBesideOf(t *testing.T) {
 					all = append(all, other)
 				}
 			}
-			if diff := cmp.Diff(tc.want, plan.BesideOf(all, v, plan.SourceSide)); diff != "" {
+			if diff := cmp.Diff(tc.want, plan.BesideOf(all, v, plan.SourceSide, nil)); diff != "" {
 				t.Error(diff)
 			}
 		})
+	}
+}
+
+// TestBesideOneThatReturns: the move has turned round while another volume of the ordinal was filled. That is on the wrong side, and may
+// never be there: who waited for it would wait for ever, and a pod cannot run where a volume of another cluster is. It is given back
+// what it has, unless the other one was taken over.
+func TestBesideOneThatReturns(t *testing.T) {
+	back := func(incoming, names string) plan.OrdinalVolume {
+		v := way("data", api.MethodSnapshot, incoming, "")
+		v.Copy.Incoming.Volume.ClaimRef.Name = names
+		v.Destination = on("out-data", "old-data") // pointed elsewhere, and its claim is gone
+		v.Destination.Claim = volumes.Claim{}
+		return v
+	}
+	handoff := &api.Handoff{Volumes: []api.HandoffVolume{{ClaimTemplate: "data", Copy: api.CopyAttempt{Number: 1, Giver: string(plan.DestinationSide)}}}}
+	unknown := back("", "in-data")
+	unknown.Destination.Volume = volumes.Volume{}
+	for name, tc := range map[string]struct {
+		data plan.OrdinalVolume
+		want volumes.Beside
+	}{
+		"nothing was filled":       {back("", "in-data"), volumes.Beside{Taken: []string{"old-data"}}},
+		"filled on the wrong side": {back("new-data", "in-data"), volumes.Beside{Taken: []string{"old-data"}}},
+		"taken over":               {back("new-data", "data-web-0"), volumes.Beside{}},
+		"what it has is not known": {unknown, volumes.Beside{}},
+	} {
+		logs := way("logs", api.MethodSnapshot, "", "")
+		if diff := cmp.Diff(tc.want, plan.BesideOf([]plan.OrdinalVolume{tc.data, logs}, logs, plan.SourceSide, handoff)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
 	}
 }
 
@@ -82,7 +112,7 @@ func TestUnbegunIsNotWaitedFor(t *testing.T) {
 	data, logs := placed(way("data", api.MethodCopy, "", ""), true), way("logs", api.MethodCopy, "", "")
 	logs.Copy.Incoming = volumes.Holding{}
 	for _, all := range [][]plan.OrdinalVolume{{data, logs}, {logs, data}} {
-		if diff := cmp.Diff(volumes.Beside{}, plan.BesideOf(all, data, plan.SourceSide)); diff != "" {
+		if diff := cmp.Diff(volumes.Beside{}, plan.BesideOf(all, data, plan.SourceSide, nil)); diff != "" {
 			t.Error(diff)
 		}
 	}
@@ -105,7 +135,7 @@ func TestMadeAtOnceComesFirst(t *testing.T) {
 				if v.Template == tc.first {
 					want = volumes.Beside{}
 				}
-				if diff := cmp.Diff(want, plan.BesideOf(all, v, plan.SourceSide)); diff != "" {
+				if diff := cmp.Diff(want, plan.BesideOf(all, v, plan.SourceSide, nil)); diff != "" {
 					t.Errorf("%s: %s", v.Template, diff)
 				}
 			}

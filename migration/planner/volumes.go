@@ -56,7 +56,7 @@ func (p *View) pair(v plan.OrdinalVolume) volumes.Pair {
 		if p.giverName == plan.DestinationSide {
 			seen.Snapshot.Giver, seen.Snapshot.Taker = seen.Snapshot.Taker, seen.Snapshot.Giver
 		}
-		seen.Beside = plan.BesideOf(p.Volumes, v, p.giverName)
+		seen.Beside = plan.BesideOf(p.Volumes, v, p.giverName, p.Record.Handoff)
 		pair.Copy = &seen
 	}
 	return pair
