@@ -14,8 +14,6 @@ import (
 
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	mcsv1alpha1 "sigs.k8s.io/mcs-api/pkg/apis/v1alpha1"
-	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
 	"github.com/sliceshift/sliceshift/internal/clusters"
 	"github.com/sliceshift/sliceshift/migration/endpoint"
@@ -63,10 +61,10 @@ type Engine struct {
 	movedOn     string
 	onward      Onward
 	onwardAsked bool
-	// asked are the sides that were asked in this pass which cluster they are in; exports is true
-	// once they were asked which ServiceExports they serve.
-	asked   scope.Sides
-	exports bool
+	// asked are the sides that were asked in this pass which cluster they are in; exportsAsked is when they were asked
+	// last which ServiceExports they serve.
+	asked        scope.Sides
+	exportsAsked time.Time
 	// state is what the pass protocol remembers.
 	state pass.State
 	// saved is the migration as it was last written; a cache may still show an older one.
@@ -298,7 +296,7 @@ func (e *Engine) engage(ctx context.Context, m *api.Migration) ([]plan.Finding, 
 			return findings, err
 		}
 	}
-	e.exports = false
+	e.exportsAsked, e.sides.Source.ExportVersion, e.sides.Destination.ExportVersion = time.Time{}, "", ""
 	if err := e.learn(ctx, m, places); err != nil {
 		return nil, err
 	}
@@ -318,28 +316,6 @@ func (e *Engine) learn(ctx context.Context, m *api.Migration, places []*endpoint
 		}
 	}
 	return e.learnExports(ctx, m, places)
-}
-
-// learnExports finds out which version of ServiceExport the clusters serve, for a migration that asks
-// for exports, of the application or of receivers: from its beginning, or later on.
-func (e *Engine) learnExports(ctx context.Context, m *api.Migration, places []*endpoint.Endpoint) error {
-	if e.exports || !m.AcceptedServices().Exports() && !m.ExportsReceivers() {
-		return nil
-	}
-	for _, p := range places {
-		p.ExportVersion = ""
-		for version, object := range map[string]client.Object{mcsv1alpha1.GroupVersion.Version: &mcsv1alpha1.ServiceExport{}, mcsv1beta1.GroupVersion.Version: &mcsv1beta1.ServiceExport{}} {
-			served, err := e.connections[p.Side].Serves(ctx, object)
-			if err != nil {
-				return err
-			}
-			if served && version > p.ExportVersion {
-				p.ExportVersion = version
-			}
-		}
-	}
-	e.exports = true
-	return nil
 }
 
 // identifyAgain is identify for a side that was not asked in this pass.

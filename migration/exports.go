@@ -1,0 +1,58 @@
+package migration
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	mcsv1alpha1 "sigs.k8s.io/mcs-api/pkg/apis/v1alpha1"
+	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
+
+	"github.com/sliceshift/sliceshift/migration/endpoint"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+// exportsAgain is how often a cluster that served no ServiceExport is asked again: what serves them may be installed when a
+// migration waits for it.
+const exportsAgain = 30 * time.Second
+
+// learnExports finds out which version of ServiceExport the clusters serve, for a migration that asks
+// for exports, of the application or of receivers: from its beginning, or later on.
+func (e *Engine) learnExports(ctx context.Context, m *api.Migration, places []*endpoint.Endpoint) error {
+	if !m.AcceptedServices().Exports() && !m.ExportsReceivers() || !e.asksForExports(places) {
+		return nil
+	}
+	for _, p := range places {
+		if p.ExportVersion != "" {
+			continue
+		}
+		version, err := e.exportVersion(ctx, p)
+		if err != nil {
+			return err
+		}
+		p.ExportVersion = version
+	}
+	e.exportsAsked = e.clock.Now()
+	return nil
+}
+
+// asksForExports says whether a side is to be asked now.
+func (e *Engine) asksForExports(places []*endpoint.Endpoint) bool {
+	lacks := slices.ContainsFunc(places, func(p *endpoint.Endpoint) bool { return p.ExportVersion == "" })
+	return lacks && (e.exportsAsked.IsZero() || e.clock.Since(e.exportsAsked) >= exportsAgain)
+}
+
+// exportVersion is the newest version of ServiceExport that a side serves; empty: it serves none.
+func (e *Engine) exportVersion(ctx context.Context, p *endpoint.Endpoint) (newest string, err error) {
+	for version, object := range map[string]client.Object{mcsv1alpha1.GroupVersion.Version: &mcsv1alpha1.ServiceExport{}, mcsv1beta1.GroupVersion.Version: &mcsv1beta1.ServiceExport{}} {
+		served, err := e.connections[p.Side].Serves(ctx, object)
+		if err != nil {
+			return "", err
+		}
+		if served {
+			newest = max(newest, version)
+		}
+	}
+	return newest, nil
+}
