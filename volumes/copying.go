@@ -197,7 +197,11 @@ type MoverResult struct {
 
 // Entrance is the Service of a receiver.
 type Entrance struct {
-	Found bool
+	Found, Terminating bool
+	UID                types.UID
+	ResourceVersion    string
+	// Other is true when it was made for another serviceType than is asked for now.
+	Other bool
 	// Exported is true once it has a ServiceExport, and Refused says why that is of no use; empty: it is not known to be of none.
 	Exported bool
 	Refused  string
@@ -228,6 +232,8 @@ const (
 	CreateEntrance Verb = "CreateEntrance"
 	// ExportEntrance makes its ServiceExport.
 	ExportEntrance Verb = "ExportEntrance"
+	// DeleteEntrance deletes that Service: another one is to take its place.
+	DeleteEntrance Verb = "DeleteEntrance"
 	// CreateMover makes the pod of a mover, MarkMover writes the fence on it, TellMover what its
 	// peer's key is, and DeleteMover deletes it.
 	CreateMover Verb = "CreateMover"

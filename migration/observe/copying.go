@@ -36,10 +36,10 @@ type copyPart struct {
 	warmName       string
 	warm           *corev1.Pod
 	service        *corev1.Service
-	// exported: the Service is to be exported by the Migration owner, and export is how far that is.
-	exported bool
-	owner    types.UID
-	export   plan.Export
+	// kind is what is asked of the Service. It may have to be exported by the Migration owner, and export is how far that is.
+	kind   corev1.ServiceType
+	owner  types.UID
+	export plan.Export
 	// dropped: nobody goes on with it, and twin is another volume of the new one's disk; empty: none.
 	dropped bool
 	twin    string
@@ -73,7 +73,7 @@ func expectCopies(m *api.Migration, source, destination *observed) {
 				part = copyPart{role: volumes.RoleSender, claimName: volumes.OutgoingRef(claim, m.UID).Name}
 			}
 			part.several, part.owner = filled > 1, m.UID
-			part.exported = part.role == volumes.RoleReceiver && askedOf(m, v.ClaimTemplate).Copy.ServiceType == api.ServiceTypeExport
+			part.kind = askedOf(m, v.ClaimTemplate).Copy.ServiceType
 			part.podName = copy.PodName(part.role, claim, m.UID, v.Copy.Number)
 			switch {
 			case method == api.MethodSnapshot:
@@ -198,7 +198,7 @@ func (part *copyPart) readEntrance(ctx context.Context, at endpoint.Endpoint) (e
 		return nil
 	}
 	part.service, err = endpoint.Get[corev1.Service](ctx, at.Live, at.Key(part.claimName))
-	if err == nil && part.exported && part.service != nil && at.ExportVersion != "" {
+	if err == nil && part.kind == api.ServiceTypeExport && part.service != nil && at.ExportVersion != "" {
 		part.export, err = readExport(ctx, part.owner, at, part.claimName)
 	}
 	return err
@@ -272,9 +272,13 @@ func (f *observed) putCopy(m *api.Migration, part *copyPart, own volumes.Holding
 
 // entrance is the Service of a receiver, as it is reached from the other side.
 func (part *copyPart) entrance() volumes.Entrance {
-	e := volumes.Entrance{Found: true, Exported: part.export.Found, Refused: cmp.Or(part.export.Invalid, part.export.Conflict)}
+	e := volumes.Entrance{
+		Found: true, Terminating: part.service.DeletionTimestamp != nil, UID: part.service.UID, ResourceVersion: part.service.ResourceVersion,
+		Other:    manifest.MadeForAnother(part.service, part.owner, part.kind),
+		Exported: part.export.Found, Refused: cmp.Or(part.export.Invalid, part.export.Conflict),
+	}
 	switch {
-	case !part.exported:
+	case part.kind != api.ServiceTypeExport:
 		e.Address = manifest.Address(part.service, podOrNone(part.pod))
 	case e.Exported && e.Refused == "":
 		e.Address = manifest.ExportedAddress(part.service)

@@ -3,6 +3,7 @@ package observe
 import (
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
@@ -18,6 +19,7 @@ import (
 	"github.com/sliceshift/sliceshift/migration/scope"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/volumes"
+	"github.com/sliceshift/sliceshift/volumes/copy/manifest"
 )
 
 // TestExportsThatAreNotServed: before a migration has begun, a cluster without the kind
@@ -81,18 +83,31 @@ func TestExportOfAReceiver(t *testing.T) {
 	service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "in"}, Spec: corev1.ServiceSpec{
 		ClusterIP: "10.96.0.4", Ports: []corev1.ServicePort{{Port: 8722}},
 	}}
+	of := func(owner, made string) *corev1.Service {
+		other := service.DeepCopy()
+		other.Annotations = map[string]string{api.OwnerAnnotationKey: owner, manifest.ServiceTypeAnnotationKey: made}
+		return other
+	}
+	goes := service.DeepCopy()
+	goes.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)}
 	const name = "in.shop.svc.clusterset.local:8722"
 	for title, tc := range map[string]struct {
 		part copyPart
 		want volumes.Entrance
 	}{
 		"not to be exported": {copyPart{}, volumes.Entrance{Found: true, Address: "10.96.0.4:8722"}},
-		"not exported yet":   {copyPart{exported: true}, volumes.Entrance{Found: true}},
-		"exported":           {copyPart{exported: true, export: plan.Export{Found: true}}, volumes.Entrance{Found: true, Exported: true, Address: name}},
-		"not valid":          {copyPart{exported: true, export: plan.Export{Found: true, Invalid: "NoService"}}, volumes.Entrance{Found: true, Exported: true, Refused: "NoService"}},
-		"against another":    {copyPart{exported: true, export: plan.Export{Found: true, Conflict: "TypeConflict"}}, volumes.Entrance{Found: true, Exported: true, Refused: "TypeConflict"}},
+		"not exported yet":   {copyPart{kind: api.ServiceTypeExport}, volumes.Entrance{Found: true}},
+		"exported":           {copyPart{kind: api.ServiceTypeExport, export: plan.Export{Found: true}}, volumes.Entrance{Found: true, Exported: true, Address: name}},
+		"not valid":          {copyPart{kind: api.ServiceTypeExport, export: plan.Export{Found: true, Invalid: "NoService"}}, volumes.Entrance{Found: true, Exported: true, Refused: "NoService"}},
+		"of another type":    {copyPart{service: of("1", "NodePort")}, volumes.Entrance{Found: true, Other: true, Address: "10.96.0.4:8722"}},
+		"not ours":           {copyPart{service: of("2", "NodePort")}, volumes.Entrance{Found: true, Address: "10.96.0.4:8722"}},
+		"on its way out":     {copyPart{service: goes}, volumes.Entrance{Found: true, Terminating: true, Address: "10.96.0.4:8722"}},
+		"against another":    {copyPart{kind: api.ServiceTypeExport, export: plan.Export{Found: true, Conflict: "TypeConflict"}}, volumes.Entrance{Found: true, Exported: true, Refused: "TypeConflict"}},
 	} {
-		tc.part.service = service
+		tc.part.owner = "1"
+		if tc.part.service == nil {
+			tc.part.service = service
+		}
 		if diff := cmp.Diff(tc.want, tc.part.entrance()); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", title, diff)
 		}

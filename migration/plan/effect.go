@@ -292,6 +292,8 @@ func (e Effect) bytesString(on string) string {
 		return fmt.Sprintf("create Service %s/%s%s, for the copy", a.Ref.Namespace, a.Ref.Name, on)
 	case volumes.ExportEntrance:
 		return fmt.Sprintf("export Service %s/%s%s, for the copy", a.Ref.Namespace, a.Ref.Name, on)
+	case volumes.DeleteEntrance:
+		return fmt.Sprintf("delete Service %s/%s%s, which is not of the type that is asked for", a.Ref.Namespace, a.Ref.Name, on)
 	case volumes.CreateMover:
 		return fmt.Sprintf("create %s pod %s/%s%s", a.Copy.Role, a.Ref.Namespace, a.Copy.Pod, on)
 	case volumes.MarkMover:
@@ -344,11 +346,11 @@ func (e Effect) FillsSecond() bool {
 	return e.Carriage.Method.FillsSecond()
 }
 
-// ForMovers says whether the effect makes what movers alone use: no ordinal's name is on it, so that no event of it
+// ForMovers says whether the effect writes what movers alone use: no ordinal's name is on it, so that no event of it
 // wakes a migration, and it is always read live.
 func (e Effect) ForMovers() bool {
 	switch e.Volume.Verb {
-	case volumes.CreateIncoming, volumes.CreateOutgoing, volumes.CreateEntrance, volumes.ExportEntrance, volumes.TakeBase, volumes.RestoreBase:
+	case volumes.CreateIncoming, volumes.CreateOutgoing, volumes.CreateEntrance, volumes.ExportEntrance, volumes.DeleteEntrance, volumes.TakeBase, volumes.RestoreBase:
 		return e.Verb == CarryVolume
 	default:
 		return false

@@ -44,8 +44,11 @@ func (r Rule) named(verb string) string {
 func rights(m *api.Migration, at endpoint.Endpoint) []Rule {
 	services, exports := "get list watch create", "get create delete"
 	asked := m.AcceptedServices()
-	if asked.NamesOrdinals() {
+	switch {
+	case asked.NamesOrdinals():
 		services, exports = services+" patch delete", "get list create patch delete"
+	case moves(m, api.MethodCopy): // the Service of a receiver makes way for one of another type
+		services += " delete"
 	}
 	rules := []Rule{
 		{Group: "apps", Resource: "statefulsets", Verbs: "get list watch create patch delete"},

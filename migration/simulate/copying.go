@@ -73,6 +73,9 @@ func (a apiServer) applyCopying(v *plan.OrdinalVolume, e plan.Effect) error {
 	case volumes.CreateEntrance:
 		v.Copy.Entrance = volumes.Entrance{Found: true, Address: "receiver:8722"}
 		return nil
+	case volumes.DeleteEntrance:
+		v.Copy.Entrance = volumes.Entrance{}
+		return nil
 	case volumes.ExportEntrance:
 		v.Copy.Entrance.Exported = true
 		return nil

@@ -109,6 +109,7 @@ type CopySpec struct {
 	// serviceType is that of the Service by which the reading pod reaches the writing one. Default: ClusterIP,
 	// which is for sides in one cluster, or whose clusters have one network. ServiceExport is for clusters of one clusterset
 	// (KEP-1645), with a namespace of the same name: the Service is headless and exported, and is reached by its name there.
+	// Where it is changed while they copy the Service and both pods are made anew, and go on with what is there.
 	// +optional
 	// +kubebuilder:validation:Enum=ClusterIP;NodePort;LoadBalancer;ServiceExport
 	ServiceType corev1.ServiceType `json:"serviceType,omitempty"`

@@ -116,6 +116,9 @@ func (w *world) actions() map[string]func(*rapid.T) {
 			w.node, w.unready = rapid.IntRange(0, 1).Draw(t, "node"), rapid.IntRange(0, 3).Draw(t, "unready") == 0
 		},
 		"the transport changes": func(t *rapid.T) { w.relayed = rapid.IntRange(0, 3).Draw(t, "relayed") == 0 },
+		"the Service is to be another one": func(t *rapid.T) {
+			w.kind = rapid.SampledFrom([]string{"", "node port ", "load balancer "}).Draw(t, "kind")
+		},
 		"it rests": func(t *rapid.T) {
 			if action := (Copy{}).Withdraw(w.Pair()).Action; action != nil {
 				w.Arrive(t, w.Write(*action))

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"time"
 
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
@@ -162,39 +161,6 @@ func (v view) incoming() volumes.Verdict {
 func (v view) filled() volumes.Verdict {
 	if in := v.c.Incoming; !in.Bound() {
 		return v.waits("claim %s/%s is bound to a new volume", in.Ref.Namespace, in.Ref.Name)
-	}
-	return volumes.Verdict{}
-}
-
-// entrance makes the Service by which the sender reaches the receiver, and exports it where that is asked for. A relay needs none.
-func (v view) entrance() volumes.Verdict {
-	verb := volumes.CreateEntrance
-	switch asked := v.c.Asked; {
-	case v.relays():
-		return volumes.Verdict{}
-	case !v.c.Entrance.Found:
-	case !asked.Export || v.c.Entrance.Exported:
-		return volumes.Verdict{}
-	case asked.ExportVersion == "":
-		return blocked(api.ReasonExportUnsupported, "copy.serviceType asks for exports, and the cluster that is copied to does not serve ServiceExport (multicluster.x-k8s.io)",
-			"set copy.serviceType to another one, or copy.transport to Relay: it is tried again by itself")
-	default:
-		verb = volumes.ExportEntrance
-	}
-	in := v.c.Incoming
-	verdict := v.act(verb, false)
-	verdict.Action.Ref, verdict.Action.UID = in.Ref, in.Claim.UID
-	verdict.Action.Copy.Attempt, verdict.Action.Copy.ExportVersion = v.c.Attempt.Number, v.c.Asked.ExportVersion
-	return verdict
-}
-
-// reached waits for the Service's address. One of type NodePort has it only when the receiver has a node.
-func (v view) reached() volumes.Verdict {
-	if in := v.c.Incoming; v.c.Asked.Address == "" && v.c.Entrance.Address == "" && !v.relays() {
-		if why := v.c.Entrance.Refused; why != "" {
-			return v.waits("Service %s/%s is exported, which says %s", in.Ref.Namespace, in.Ref.Name, why)
-		}
-		return v.waits("Service %s/%s has an address", in.Ref.Namespace, in.Ref.Name)
 	}
 	return volumes.Verdict{}
 }

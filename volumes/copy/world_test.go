@@ -21,9 +21,16 @@ type pod struct {
 	role    volumes.Role
 	side    int
 	claim   string
+	address string
 	mounted *volumestest.Disk
 	// fresh: it makes no key when there is something on its volume.
 	fresh bool
+}
+
+// door is the Service of a receiver, of the type that was asked for when it was made.
+type door struct {
+	volumes.Entrance
+	kind string
 }
 
 // theirs is what somebody else has on a disk.
@@ -33,7 +40,7 @@ const theirs = 1 << 20
 type world struct {
 	*volumestest.World
 	movers    map[string]*pod
-	entrances map[string]bool
+	entrances map[string]*door
 	// alone is true where the claim is for one pod alone, and bases are what warm passes read then, by name.
 	alone bool
 	bases map[string]*base
@@ -44,8 +51,9 @@ type world struct {
 	early bool
 	// several: the ordinal has other claims that are copied.
 	several bool
-	// relayed: neither mover reaches the other.
+	// relayed: neither mover reaches the other. kind is the type of the Services that are asked for.
 	relayed bool
+	kind    string
 	// limit is for how long the ordinal may be copied while it is down, which it is since stopped; 0: for as long as it takes.
 	limit   time.Duration
 	stopped time.Time
@@ -76,7 +84,7 @@ func claimed(pair volumes.Pair, then func(volumes.Pair) volumes.Verdict) volumes
 func newWorld() *world { return newWorldOf(Copy{}) }
 
 func newWorldOf(method volumestest.Method) *world {
-	w := &world{World: volumestest.New(method), movers: map[string]*pod{}, entrances: map[string]bool{}, made: map[string]bool{}, bases: map[string]*base{}}
+	w := &world{World: volumestest.New(method), movers: map[string]*pod{}, entrances: map[string]*door{}, made: map[string]bool{}, bases: map[string]*base{}}
 	w.Around = w
 	return w
 }
@@ -97,7 +105,10 @@ func (w *world) Pair() volumes.Pair {
 		return pair
 	}
 	giver, taker := w.Places[w.From()], w.Places[1-w.From()]
-	seen.Entrance = volumes.Entrance{Found: w.entrances[seen.Incoming.Ref.Name], Address: "address"}
+	if d := w.entrances[seen.Incoming.Ref.Name]; d != nil {
+		seen.Entrance = d.Entrance
+		seen.Entrance.Other = d.kind != w.kind
+	}
 	seen.Receiver = w.mover(volumes.RoleReceiver, taker.Ref)
 	seen.Sender, seen.Warm = w.mover(volumes.RoleSender, giver.Ref), w.mover(volumes.RoleWarm, giver.Ref)
 	if b := w.bases[BaseRef(giver.Ref, owner, w.Record.Number).Name]; b != nil {
@@ -158,8 +169,9 @@ func (w *world) Act() {
 	}
 }
 
-// binder lets the provisioners and binders of both sides act.
+// binder lets the provisioners and binders of both sides act, and load balancers, which take their time to let a Service go.
 func (w *world) binder() {
+	maps.DeleteFunc(w.entrances, func(_ string, d *door) bool { return d.Terminating })
 	for _, p := range w.Places {
 		for _, name := range slices.Sorted(maps.Keys(p.Incoming)) {
 			if p.Incoming[name].Volume != "" {
@@ -183,12 +195,21 @@ func (w *world) Arrive(t volumestest.Failer, write volumestest.Late) {
 	switch write.Verb {
 	case volumes.TakeBase, volumes.RestoreBase, volumes.DropBase, volumes.DropBaseSnapshot:
 		w.writeBase(write)
-	case volumes.CreateEntrance:
-		w.entrances[write.Ref.Name] = true
+	case volumes.CreateEntrance, volumes.DeleteEntrance:
+		w.writeEntrance(write.Action)
 	case volumes.CreateMover, volumes.MarkMover, volumes.TellMover, volumes.DeleteMover:
 		w.writeMover(write)
 	default:
 		w.World.Arrive(t, write)
+	}
+}
+
+func (w *world) writeEntrance(a volumes.Action) {
+	switch d := w.entrances[a.Ref.Name]; {
+	case a.Verb == volumes.CreateEntrance && d == nil:
+		w.entrances[a.Ref.Name] = &door{kind: w.kind, Entrance: volumes.Entrance{Found: true, UID: types.UID("service" + w.Next()), ResourceVersion: w.Next(), Address: w.kind + "address"}}
+	case a.Verb == volumes.DeleteEntrance && d != nil && d.UID == a.UID && d.ResourceVersion == a.ResourceVersion:
+		d.Terminating, d.ResourceVersion = true, w.Next()
 	}
 }
 
@@ -197,7 +218,7 @@ func (w *world) writeMover(write volumestest.Late) {
 	m := w.movers[a.Copy.Pod]
 	if a.Verb == volumes.CreateMover {
 		if m == nil {
-			w.movers[a.Copy.Pod] = &pod{role: a.Copy.Role, fresh: a.Copy.Fresh, side: write.Side, claim: a.Ref.Name, Mover: volumes.Mover{
+			w.movers[a.Copy.Pod] = &pod{role: a.Copy.Role, fresh: a.Copy.Fresh, side: write.Side, claim: a.Ref.Name, address: a.Copy.Address, Mover: volumes.Mover{
 				Found: true, UID: types.UID("pod" + w.Next()), ResourceVersion: w.Next(), Attempt: a.Copy.Attempt, Pass: a.Copy.Pass, Warm: a.Copy.Warm, Relayed: a.Copy.Relayed, Node: a.Copy.Node, Made: w.Now, Fence: a.Fence,
 			}}
 		}

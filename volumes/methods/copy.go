@@ -32,6 +32,8 @@ func (Copy) Apply(ctx context.Context, c volumes.Carrier, action volumes.Action,
 		return w.entrance(ctx)
 	case volumes.ExportEntrance:
 		return w.export(ctx)
+	case volumes.DeleteEntrance:
+		return nil, w.remove(ctx, &corev1.Service{ObjectMeta: w.meta(action.Ref.Name)})
 	case volumes.CreateMover:
 		return w.mover(ctx, pair)
 	case volumes.MarkMover:

@@ -1,7 +1,9 @@
 package methods
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"reflect"
 	"testing"
 
@@ -12,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	mcsv1alpha1 "sigs.k8s.io/mcs-api/pkg/apis/v1alpha1"
 	mcsv1beta1 "sigs.k8s.io/mcs-api/pkg/apis/v1beta1"
 
@@ -97,6 +100,24 @@ func TestModes(t *testing.T) {
 				t.Errorf("access modes %v, want %s", got, tc.want)
 			}
 		})
+	}
+}
+
+// TestDeleteEntrance: a Service is deleted as it was judged, and no other one that has come in its place.
+func TestDeleteEntrance(t *testing.T) {
+	s := newSides(t)
+	var deleted []string
+	s.Taker = fake.NewClientBuilder().WithInterceptorFuncs(interceptor.Funcs{Delete: func(_ context.Context, _ client.WithWatch, o client.Object, options ...client.DeleteOption) error {
+		asked := (&client.DeleteOptions{}).ApplyOptions(options).Preconditions
+		deleted = append(deleted, fmt.Sprintf("%T %s %s %s", o, client.ObjectKeyFromObject(o), *asked.UID, *asked.ResourceVersion))
+		return nil
+	}}).Build()
+	action := volumes.Action{Verb: volumes.DeleteEntrance, Ref: volumes.Ref{Namespace: "west", Name: "in"}, UID: "judged", ResourceVersion: "7"}
+	if _, err := (Copy{}).Apply(t.Context(), s.Carrier, action, s.pair); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"*v1.Service west/in judged 7"}, deleted); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 

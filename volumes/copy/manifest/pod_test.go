@@ -154,6 +154,36 @@ func TestExported(t *testing.T) {
 	}
 }
 
+// TestMadeForAnother: a Service says for which type it was made, whatever it has become; one of an older version, or of
+// somebody else, is left as it is.
+func TestMadeForAnother(t *testing.T) {
+	altered := ServiceFor(spec(), corev1.ServiceTypeLoadBalancer)
+	altered.Spec.Type = corev1.ServiceTypeClusterIP
+	older := ServiceFor(spec(), corev1.ServiceTypeNodePort)
+	delete(older.Annotations, ServiceTypeAnnotationKey)
+	theirs := spec()
+	theirs.Owner = "another"
+	for name, tc := range map[string]struct {
+		service *corev1.Service
+		asked   corev1.ServiceType
+		want    bool
+	}{
+		"the same":            {ServiceFor(spec(), corev1.ServiceTypeNodePort), corev1.ServiceTypeNodePort, false},
+		"the default":         {ServiceFor(spec(), ""), corev1.ServiceTypeClusterIP, false},
+		"the default now":     {ServiceFor(spec(), corev1.ServiceTypeClusterIP), "", false},
+		"another":             {ServiceFor(spec(), ""), corev1.ServiceTypeLoadBalancer, true},
+		"exported":            {ServiceFor(spec(), api.ServiceTypeExport), corev1.ServiceTypeClusterIP, true},
+		"to be exported":      {ServiceFor(spec(), ""), api.ServiceTypeExport, true},
+		"changed by others":   {altered, corev1.ServiceTypeLoadBalancer, false},
+		"of an older version": {older, corev1.ServiceTypeLoadBalancer, false},
+		"of somebody else":    {ServiceFor(theirs, ""), corev1.ServiceTypeLoadBalancer, false},
+	} {
+		if got := MadeForAnother(tc.service, spec().Owner, tc.asked); got != tc.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
+
 // TestAddress: where a sender reaches a receiver, by the type of the Service.
 func TestAddress(t *testing.T) {
 	service := func(kind corev1.ServiceType, ingress ...corev1.LoadBalancerIngress) *corev1.Service {

@@ -1,11 +1,13 @@
 package manifest
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
@@ -15,12 +17,13 @@ import (
 // the claim's name, and leads to pods that are not Ready, as no mover ever is. An empty type is ClusterIP, which
 // reaches senders of the same cluster only. One that is to be exported is headless: its name leads to the pod itself.
 func ServiceFor(s Spec, kind corev1.ServiceType) *corev1.Service {
-	address := ""
+	address, asked := "", spelled(kind)
 	if kind == api.ServiceTypeExport {
 		kind, address = corev1.ServiceTypeClusterIP, corev1.ClusterIPNone
 	}
 	labels, annotations := s.marks()
 	annotations[AttemptAnnotationKey] = strconv.Itoa(int(s.Attempt))
+	annotations[ServiceTypeAnnotationKey] = string(asked)
 	return &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: s.Claim, Labels: labels, Annotations: annotations},
 		Spec: corev1.ServiceSpec{
@@ -31,6 +34,18 @@ func ServiceFor(s Spec, kind corev1.ServiceType) *corev1.Service {
 			Ports:                    []corev1.ServicePort{{Name: "mover", Port: Port, TargetPort: intstr.FromInt32(Port), Protocol: corev1.ProtocolTCP}},
 		},
 	}
+}
+
+// MadeForAnother says whether a migration has made a Service for another type than this one. One that does not say for
+// which it was made, as those of older versions, is taken for the right one.
+func MadeForAnother(service *corev1.Service, owner types.UID, kind corev1.ServiceType) bool {
+	made := service.Annotations[ServiceTypeAnnotationKey]
+	return service.Annotations[api.OwnerAnnotationKey] == string(owner) && made != "" && made != string(spelled(kind))
+}
+
+// spelled is a type of Service with its default.
+func spelled(kind corev1.ServiceType) corev1.ServiceType {
+	return cmp.Or(kind, corev1.ServiceTypeClusterIP)
 }
 
 // ExportedAddress is where a sender of another cluster of the clusterset reaches the receiver behind a Service that is exported

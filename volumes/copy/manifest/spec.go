@@ -37,6 +37,8 @@ const (
 	WarmAnnotationKey = "migration.sliceshift.io/warm"
 	// TransportAnnotationKey is on the movers that listen for a relay: api.TransportRelay.
 	TransportAnnotationKey = "migration.sliceshift.io/transport"
+	// ServiceTypeAnnotationKey says on a Service for which copy.serviceType it was made, whatever somebody makes of it.
+	ServiceTypeAnnotationKey = "migration.sliceshift.io/service-type"
 	// PeerAnnotationKey is the fingerprint of the other mover's key. Without it a mover waits.
 	PeerAnnotationKey = "migration.sliceshift.io/peer"
 	// NeverCondition is a readiness gate that nobody opens: no budget counts a mover as healthy.

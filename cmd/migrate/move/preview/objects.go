@@ -35,7 +35,7 @@ var carrying = map[volumes.Verb]string{
 	volumes.DeleteLost: kindClaim, volumes.DeleteDropped: kindClaim, volumes.DeleteUnfilled: kindClaim,
 	volumes.RestoreBase: kindClaim, volumes.DropBase: kindClaim,
 	volumes.CreateMover: kindPod, volumes.MarkMover: kindPod, volumes.TellMover: kindPod, volumes.DeleteMover: kindPod,
-	volumes.CreateEntrance: kindService, volumes.ExportEntrance: kindExport,
+	volumes.CreateEntrance: kindService, volumes.DeleteEntrance: kindService, volumes.ExportEntrance: kindExport,
 	volumes.CreateSnapshot: kindSnapshot, volumes.CreateImport: kindSnapshot, volumes.DeleteSnapshot: kindSnapshot,
 	volumes.TakeBase: kindSnapshot, volumes.DropBaseSnapshot: kindSnapshot,
 	volumes.RetainContent: kindContent, volumes.LoosenContent: kindContent, volumes.CreateContent: kindContent, volumes.DeleteContent: kindContent,

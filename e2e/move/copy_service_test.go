@@ -1,0 +1,51 @@
+package move
+
+import (
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/sliceshift/sliceshift/e2e/harness"
+	"github.com/sliceshift/sliceshift/migration"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/volumes"
+)
+
+// TestServiceTypeChangedInMidCopy: the Service of a receiver has an address that is of no use in the other cluster, while an
+// ordinal runs, and while it is down for its copy. Once another type is asked for the Service is made anew, and all arrive.
+func TestServiceTypeChangedInMidCopy(t *testing.T) {
+	for name, tc := range map[string]struct {
+		warm api.CopyWarmMode
+		role volumes.Role
+	}{
+		"while it runs":    {api.CopyWarmAuto, volumes.RoleWarm},
+		"while it is down": {api.CopyWarmNone, volumes.RoleSender},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			v := newMove(t, harness.Usual(2), harness.AcrossClusters, byCopy, func(v *harness.Move) {
+				asked := &v.Migration.Spec.Volumes[0].Copy
+				asked.ServiceType, asked.Warm = corev1.ServiceTypeClusterIP, tc.warm
+			})
+			before, mover, services := v.filled(), v.Mover(), map[volumes.Verb]int{}
+			reached := v.Migration.Spec.Volumes[0]
+			reached.Copy.ServiceType = corev1.ServiceTypeLoadBalancer
+			v.Drive(mover,
+				harness.CopyStep(volumes.TellMover, tc.role)(v.asks(mover.Store, reached)),
+				func(_ *api.Migration, outcome migration.Outcome) error {
+					if outcome.Wrote {
+						services[outcome.Decision.Effect.Volume.Verb]++
+					}
+					return nil
+				})
+			v.ExpectMoved()
+			if services[volumes.CreateEntrance] != 3 || services[volumes.DeleteEntrance] != 1 {
+				t.Errorf("%d Services were made and %d deleted, want one for each ordinal, and a second one for that which was under way", services[volumes.CreateEntrance], services[volumes.DeleteEntrance])
+			}
+			v.expectCopies(v.There(), before)
+			v.expectSeals()
+			v.expectNoMovers()
+			v.Audit()
+		})
+	}
+}

@@ -1,0 +1,57 @@
+package copy
+
+import (
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/volumes"
+)
+
+// entrance makes the Service by which the sender reaches the receiver, and exports it where that is asked for. A relay needs
+// none. One that was made for another type than is asked for now makes way for another one, after the sender that was told
+// where it is.
+func (v view) entrance() volumes.Verdict {
+	in, made := v.c.Incoming, v.c.Entrance
+	switch asked := v.c.Asked; {
+	case v.relays():
+		return volumes.Verdict{}
+	case made.Terminating:
+		return v.waits("Service %s/%s is gone", in.Ref.Namespace, in.Ref.Name)
+	case !made.Found:
+		return v.onEntrance(volumes.CreateEntrance)
+	case made.Other:
+		return volumes.First(func() volumes.Verdict { return v.remove(v.sends()) }, v.closed)
+	case !asked.Export || made.Exported:
+		return volumes.Verdict{}
+	case asked.ExportVersion == "":
+		return blocked(api.ReasonExportUnsupported, "copy.serviceType asks for exports, and the cluster that is copied to does not serve ServiceExport (multicluster.x-k8s.io)",
+			"install what serves it there, or set copy.serviceType to another one, or copy.transport to Relay: it is tried again by itself")
+	default:
+		return v.onEntrance(volumes.ExportEntrance)
+	}
+}
+
+// onEntrance makes what the sender reaches the receiver by; it goes with the incoming claim.
+func (v view) onEntrance(verb volumes.Verb) volumes.Verdict {
+	in := v.c.Incoming
+	verdict := v.act(verb, false)
+	verdict.Action.Ref, verdict.Action.UID = in.Ref, in.Claim.UID
+	verdict.Action.Copy.Attempt, verdict.Action.Copy.ExportVersion = v.c.Attempt.Number, v.c.Asked.ExportVersion
+	return verdict
+}
+
+// closed deletes the Service as it was judged.
+func (v view) closed() volumes.Verdict {
+	verdict := v.onEntrance(volumes.DeleteEntrance)
+	verdict.Action.UID, verdict.Action.ResourceVersion = v.c.Entrance.UID, v.c.Entrance.ResourceVersion
+	return verdict
+}
+
+// reached waits for the Service's address. One of type NodePort has it only when the receiver has a node.
+func (v view) reached() volumes.Verdict {
+	if in := v.c.Incoming; v.c.Asked.Address == "" && v.c.Entrance.Address == "" && !v.relays() {
+		if why := v.c.Entrance.Refused; why != "" {
+			return v.waits("Service %s/%s is exported, which says %s", in.Ref.Namespace, in.Ref.Name, why)
+		}
+		return v.waits("Service %s/%s has an address", in.Ref.Namespace, in.Ref.Name)
+	}
+	return volumes.Verdict{}
+}
