@@ -1,8 +1,10 @@
 # Targets that a person calls have a "##" comment; `make help` lists them.
 GO      ?= go
-TOOL    := $(GO) tool -modfile=tools/go.mod
-LINT    := $(TOOL) golangci-lint
-HUGO    := $(GO) tool -modfile=site/tools/go.mod hugo
+# "go tool" ends with 0 where a signal ends the tool, as the kernel does when memory runs out: each is called by its path.
+LINT    = "$$($(GO) tool -modfile=tools/go.mod -n golangci-lint)"
+HUGO    = "$$($(GO) tool -modfile=site/tools/go.mod -n hugo)"
+TESTSUM = "$$($(GO) tool -modfile=tools/go.mod -n gotestsum)"
+CRDGEN  = "$$($(GO) tool -n controller-gen)"
 STAGES  := $(GO) run ./hack/stages
 BIN     := bin
 VERSION ?= dev
@@ -20,7 +22,7 @@ export XDG_CACHE_HOME := $(abspath $(CACHE))
 FORMAT  ?= pkgname-and-test-fails
 RACE    ?= -race
 PARALLEL ?= 4
-GOTEST  = $(TOOL) gotestsum --format $(FORMAT) --format-hide-empty-pkg --raw-command -- $(GO) test -json
+GOTEST  = $(TESTSUM) --format $(FORMAT) --format-hide-empty-pkg --raw-command -- $(GO) test -json
 MOVES   := ./e2e/move
 SLICES  := ./e2e/slices
 PAGES   := ./e2e/pages
@@ -225,9 +227,9 @@ quick: ## What proves most changes in a minute or so: formatting, vet, and the t
 	$(GO) test $$(./hack/packages sequential concurrent)
 
 generate: ## Deep copies, the resource definitions, the pages that the code writes, and what figures are stale.
-	$(GO) tool controller-gen object paths="./migration/v1alpha1;./slices/v1alpha1"
-	$(GO) tool controller-gen crd paths=./migration/v1alpha1 output:crd:dir=config/crd
-	$(GO) tool controller-gen crd:generateEmbeddedObjectMeta=true paths=./slices/v1alpha1 output:crd:dir=config/crd
+	$(CRDGEN) object paths="./migration/v1alpha1;./slices/v1alpha1"
+	$(CRDGEN) crd paths=./migration/v1alpha1 output:crd:dir=config/crd
+	$(CRDGEN) crd:generateEmbeddedObjectMeta=true paths=./slices/v1alpha1 output:crd:dir=config/crd
 	$(GO) run ./hack/slicecrd config/crd/apps.sliceshift.io_statefulsets.yaml
 	$(GO) test -count=1 ./docs -run 'TestScenarios|TestFigures|TestMessages|TestPreflight|TestRecipes|TestMetrics$$|TestAlerts|TestDashboard|TestReference' -update
 	$(GO) test -count=1 ./cmd/migrate -run 'TestReference' -update

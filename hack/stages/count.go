@@ -34,13 +34,14 @@ func (c counts) plus(other counts) counts {
 type tested struct {
 	Package string
 	Tests   counts
-	Broken  bool // the package failed, whether or not one of its tests did
+	Broken  bool // the package failed, whether or not one of its tests did, or never ended
 	Took    time.Duration
 	// Failures are of the tests that failed and said why, in the order in which they ended.
 	Failures []failure
 
-	running map[string]bool
-	said    map[string]*remarks
+	begun, over bool
+	running     map[string]bool
+	said        map[string]*remarks
 }
 
 // event is what go test -json says of one.
@@ -49,7 +50,12 @@ type event struct {
 	Elapsed                       float64
 }
 
-// readTests counts what a file of go test -json holds. Without a file no test was run.
+var (
+	errNoTests  = errors.New("nothing has said a word: who runs the tests was killed, or they were not built")
+	errNotEnded = errors.New("tests have failed, or have not ended, and who ran them says that all is well")
+)
+
+// readTests counts what a file of go test -json holds. Without a file no test was to be run.
 func readTests(path string) ([]tested, error) {
 	file, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -60,6 +66,9 @@ func readTests(path string) ([]tested, error) {
 	}
 	defer file.Close()
 	all, err := count(file)
+	if info, stat := file.Stat(); err == nil && stat == nil && info.Size() == 0 {
+		err = errNoTests
+	}
 	if err != nil {
 		return nil, fmt.Errorf("count the tests of %s: %w", path, err)
 	}
@@ -108,10 +117,13 @@ func (t *tested) note(e event) {
 		return
 	}
 	switch e.Action {
+	case "start":
+		t.begun = true
 	case "fail":
 		t.Broken = true
 		fallthrough
 	case "pass", "skip":
+		t.over = true
 		t.Took = time.Duration(e.Elapsed * float64(time.Second))
 	}
 }
@@ -130,7 +142,16 @@ func (t *tested) end() {
 	for _, test := range slices.Sorted(maps.Keys(t.running)) {
 		t.ended(test, true)
 	}
+	t.Broken = t.Broken || t.begun && !t.over
 	t.running, t.said = nil, nil
+}
+
+// sound says whether all tests have ended well: make may end with 0 although a signal has ended what runs them.
+func sound(all []tested) error {
+	if slices.ContainsFunc(all, func(t tested) bool { return t.Broken || t.Tests.Failed > 0 }) {
+		return errNotEnded
+	}
+	return nil
 }
 
 func sum(all []tested) counts {

@@ -76,6 +76,9 @@ func (r *run) one(ctx context.Context, each stage) row {
 	tested, unread := readTests(events)
 	done := row{Stage: each.Name, Tested: tested, Took: time.Since(begin)}
 	result := "ok"
+	if err == nil {
+		err = sound(tested)
+	}
 	if err := errors.Join(err, unread); err != nil {
 		done.Failed = strings.ReplaceAll(err.Error(), "\n", "; ")
 		result = "FAILED"

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -10,8 +12,9 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
-// events are what go test -json says of four packages: one with a skipped subtest, one whose
-// process was killed in the middle of a test, one that does not build, one without tests.
+// events are what go test -json says of five packages: one with a skipped subtest, one whose
+// process was killed in the middle of a test, one that does not build, one without tests, and one that was not
+// heard of again once who runs them was killed.
 const events = `
 {"Action":"start","Package":"github.com/sliceshift/sliceshift/pdb"}
 {"Action":"run","Package":"github.com/sliceshift/sliceshift/pdb","Test":"TestSplit"}
@@ -27,7 +30,9 @@ const events = `
 {"Action":"fail","Package":"github.com/sliceshift/sliceshift/volumes","Elapsed":3}
 {"ImportPath":"github.com/sliceshift/sliceshift/slices","Action":"build-fail"}
 {"Action":"fail","Package":"github.com/sliceshift/sliceshift/slices","Elapsed":0,"FailedBuild":"github.com/sliceshift/sliceshift/slices"}
+{"Action":"start","Package":"github.com/sliceshift/sliceshift/internal/version"}
 {"Action":"skip","Package":"github.com/sliceshift/sliceshift/internal/version","Elapsed":0}
+{"Action":"start","Package":"github.com/sliceshift/sliceshift/slices/decide"}
 `
 
 func TestCount(t *testing.T) {
@@ -41,8 +46,9 @@ func TestCount(t *testing.T) {
 			{Test: "TestEndless/case", Said: []string{"endless_test.go:7: two lines:", "the second"}},
 		}},
 		{Package: module + "/slices", Broken: true},
+		{Package: module + "/slices/decide", Broken: true},
 	}
-	if diff := cmp.Diff(want, got, cmpopts.IgnoreUnexported(tested{})); diff != "" {
+	if diff := cmp.Diff(want, got, cmpopts.IgnoreUnexported(tested{}), cmpopts.SortSlices(func(a, b tested) bool { return a.Package < b.Package })); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
 	if _, err := count(strings.NewReader("panic: no JSON")); err == nil {
@@ -50,6 +56,35 @@ func TestCount(t *testing.T) {
 	}
 	if none, err := readTests(t.TempDir() + "/none.json"); err != nil || none != nil {
 		t.Errorf("a stage without tests has %v: %v", none, err)
+	}
+}
+
+// TestKilled: go tool ends with 0 where a signal ends its tool, as the kernel does when memory runs out. What has not ended, or has said
+// nothing at all, has not passed.
+func TestKilled(t *testing.T) {
+	silent := t.TempDir() + "/unit.json"
+	if err := os.WriteFile(silent, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := readTests(silent); !errors.Is(err, errNoTests) {
+		t.Errorf("a stage whose tests say nothing: %v", err)
+	}
+	begun := `{"Action":"start","Package":"pdb"}` + "\n"
+	for name, tc := range map[string]struct {
+		events string
+		want   error
+	}{
+		"passed":            {begun + `{"Action":"pass","Package":"pdb","Elapsed":1}`, nil},
+		"without tests":     {begun + `{"Action":"skip","Package":"pdb","Elapsed":1}`, nil},
+		"not heard of":      {begun, errNotEnded},
+		"in mid-test":       {begun + `{"Action":"run","Package":"pdb","Test":"TestSplit"}`, errNotEnded},
+		"failed":            {begun + `{"Action":"fail","Package":"pdb","Elapsed":1}`, errNotEnded},
+		"with a failed one": {`{"Action":"fail","Package":"pdb","Test":"TestSplit"}`, errNotEnded},
+	} {
+		all, err := count(strings.NewReader(tc.events))
+		if got := sound(all); err != nil || !errors.Is(got, tc.want) {
+			t.Errorf("%s: %v, %v", name, got, err)
+		}
 	}
 }
 
