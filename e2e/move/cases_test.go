@@ -144,6 +144,7 @@ var embeddedOnly = map[string]string{
 	"TestCopyRelayBreaks":              played,
 	"TestCopyRelayRights":              played,
 	"TestMethodChangedInMidCopy":       played,
+	"TestServiceTypeChangedInMidCopy":  played,
 	"TestMethodChangedBeforeRollback":  played,
 	"TestNamesTurnedOffInMidMove":      "a record that is edited: the kubelets have no part in it",
 	"TestCopyWithin":                   played,
