@@ -23,15 +23,16 @@ func (e *Engine) learnExports(ctx context.Context, m *api.Migration, places []*e
 	if !m.AcceptedServices().Exports() && !m.ExportsReceivers() || !e.asksForExports(places) {
 		return nil
 	}
+	again := !e.exportsAsked.IsZero()
 	for _, p := range places {
 		if p.ExportVersion != "" {
 			continue
 		}
 		version, err := e.exportVersion(ctx, p)
-		if err != nil {
+		if err != nil && !again {
 			return err
 		}
-		p.ExportVersion = version
+		p.ExportVersion = version // where asking again fails all goes on as it was
 	}
 	e.exportsAsked = e.clock.Now()
 	return nil

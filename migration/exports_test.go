@@ -21,11 +21,15 @@ import (
 // TestExportsInstalledLater: a migration waits for a cluster that serves no ServiceExport, and somebody installs what serves
 // them. It is found without a restart, and the cluster is not asked in every pass.
 func TestExportsInstalledLater(t *testing.T) {
-	var installed atomic.Bool
+	var installed, broken atomic.Bool
 	var asked atomic.Int32
 	const group, version = "multicluster.x-k8s.io", "multicluster.x-k8s.io/v1beta1"
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		asked.Add(1)
+		if broken.Load() {
+			http.Error(w, "out of order", http.StatusInternalServerError)
+			return
+		}
 		served := metav1.GroupVersionForDiscovery{GroupVersion: version, Version: "v1beta1"}
 		groups := metav1.APIGroupList{TypeMeta: metav1.TypeMeta{Kind: "APIGroupList"}}
 		if installed.Load() {
@@ -69,6 +73,10 @@ func TestExportsInstalledLater(t *testing.T) {
 	learn("", true)
 	installed.Store(true)
 	learn("", false)
+	now.SetTime(now.Now().Add(exportsAgain))
+	broken.Store(true)
+	learn("", true) // it went on without, and goes on so
+	broken.Store(false)
 	now.SetTime(now.Now().Add(exportsAgain))
 	learn("v1beta1", true)
 	now.SetTime(now.Now().Add(time.Hour))

@@ -7,6 +7,8 @@ type Beside struct {
 	Taken, Given []string
 	// Unplaced is the claim of another one, which has none yet and comes before it; empty: there is none.
 	Unplaced string
+	// Awaited: another one, which is filled while the ordinal runs, waits in that way for this one.
+	Awaited bool
 }
 
 // Wait waits until the claim that comes first has its volume: where that is, the one of the claim in may be, too.

@@ -197,9 +197,11 @@ type MoverResult struct {
 
 // Entrance is the Service of a receiver.
 type Entrance struct {
-	Found, Terminating bool
-	UID                types.UID
-	ResourceVersion    string
+	Found           bool
+	UID             types.UID
+	ResourceVersion string
+	// Leaving is since when it is being deleted; zero: it is not.
+	Leaving time.Time
 	// Other is true when it was made for another serviceType than is asked for now.
 	Other bool
 	// Exported is true once it has a ServiceExport, and Refused says why that is of no use; empty: it is not known to be of none.

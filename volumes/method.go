@@ -46,6 +46,8 @@ type Ahead interface {
 	// Withdraw has what of it is under way end, waits for nothing, and keeps what it has come to. It is asked when
 	// the ordinal is not to be stopped now, and when it was.
 	Withdraw(pair Pair) Verdict
+	// Fills says whether there is any, as far as that is known: it finds out with Ahead.
+	Fills(pair Pair) bool
 }
 
 // Claimer is a method that fills a claim which may be there before anything is put into it.

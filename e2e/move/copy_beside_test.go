@@ -110,6 +110,7 @@ func TestCopyWithinReach(t *testing.T) {
 		"one after the other":                      {storagev1.VolumeBindingWaitForFirstConsumer, "data", "logs", api.CopyWarmAuto},
 		"after one that is made at once":           {storagev1.VolumeBindingImmediate, "logs", "data", api.CopyWarmAuto},
 		"after one that is copied when it is down": {storagev1.VolumeBindingImmediate, "logs", "data", api.CopyWarmNone},
+		"after one that is made, and copied later": {storagev1.VolumeBindingWaitForFirstConsumer, "data", "logs", api.CopyWarmNone},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

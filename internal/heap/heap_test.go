@@ -75,7 +75,8 @@ func TestBoundEndsBesideACollection(t *testing.T) {
 	go b.end(func() { order <- "undone" })
 	select {
 	case <-order:
-		t.Error("it was undone while the heap was being adapted")
+		close(goOn)
+		t.Fatal("it was undone while the heap was being adapted")
 	case <-time.After(20 * time.Millisecond):
 	}
 	close(goOn)

@@ -273,9 +273,12 @@ func (f *observed) putCopy(m *api.Migration, part *copyPart, own volumes.Holding
 // entrance is the Service of a receiver, as it is reached from the other side.
 func (part *copyPart) entrance() volumes.Entrance {
 	e := volumes.Entrance{
-		Found: true, Terminating: part.service.DeletionTimestamp != nil, UID: part.service.UID, ResourceVersion: part.service.ResourceVersion,
+		Found: true, UID: part.service.UID, ResourceVersion: part.service.ResourceVersion,
 		Other:    manifest.MadeForAnother(part.service, part.owner, part.kind),
 		Exported: part.export.Found, Refused: cmp.Or(part.export.Invalid, part.export.Conflict),
+	}
+	if at := part.service.DeletionTimestamp; at != nil {
+		e.Leaving = at.Time
 	}
 	switch {
 	case part.kind != api.ServiceTypeExport:

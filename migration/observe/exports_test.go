@@ -101,7 +101,7 @@ func TestExportOfAReceiver(t *testing.T) {
 		"not valid":          {copyPart{kind: api.ServiceTypeExport, export: plan.Export{Found: true, Invalid: "NoService"}}, volumes.Entrance{Found: true, Exported: true, Refused: "NoService"}},
 		"of another type":    {copyPart{service: of("1", "NodePort")}, volumes.Entrance{Found: true, Other: true, Address: "10.96.0.4:8722"}},
 		"not ours":           {copyPart{service: of("2", "NodePort")}, volumes.Entrance{Found: true, Address: "10.96.0.4:8722"}},
-		"on its way out":     {copyPart{service: goes}, volumes.Entrance{Found: true, Terminating: true, Address: "10.96.0.4:8722"}},
+		"on its way out":     {copyPart{service: goes}, volumes.Entrance{Found: true, Leaving: time.Unix(1, 0), Address: "10.96.0.4:8722"}},
 		"against another":    {copyPart{kind: api.ServiceTypeExport, export: plan.Export{Found: true, Conflict: "TypeConflict"}}, volumes.Entrance{Found: true, Exported: true, Refused: "TypeConflict"}},
 	} {
 		tc.part.owner = "1"

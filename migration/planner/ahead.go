@@ -28,6 +28,7 @@ func (p earlyPlanner) plan(k int32) plan.Decision {
 	s, turns := p.Snapshot, p.turnsUntil(k)
 	s.Record = AsHandoff(s.Record, k)
 	inner := earlyPlanner{viewOf(s)}
+	inner.turns = turns
 	decision := inner.keep(k, turns)
 	if turns > 0 && !p.resting() && !p.takenBack() && p.Record.Handoff != nil {
 		decision = inner.copy(k, turns)

@@ -88,6 +88,41 @@ func TestClaimsBeforePods(t *testing.T) {
 	}
 }
 
+// TestPlacedBeforeTheStop: of two volumes that are made where a pod runs the first is copied after the stop alone, and the other one before.
+// The first gets its place before the stop, too, and nothing else: the other one waits for that, and the stop for the other one.
+func TestPlacedBeforeTheStop(t *testing.T) {
+	runs := func(s *plan.Snapshot) {
+		for i := range s.Source.Pods {
+			s.Source.Pods[i].Node = "node"
+		}
+	}
+	for name, tc := range map[string]struct {
+		data, logs     claimState
+		ofData, ofLogs api.CopyWarmMode
+		want           string // of which template a receiver is made; empty: of none
+	}{
+		"the first is placed":             {claimed, claimed, api.CopyWarmNone, api.CopyWarmMount, "data"},
+		"and then the other one":          {bound, claimed, api.CopyWarmNone, api.CopyWarmMount, "logs"},
+		"nobody waits for the second":     {claimed, claimed, api.CopyWarmMount, api.CopyWarmNone, "data"},
+		"neither is copied while it runs": {claimed, claimed, api.CopyWarmNone, api.CopyWarmNone, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := midway(beforeStop(runs, at("data", tc.data, tc.ofData), at("logs", tc.logs, tc.ofLogs))...).give(2)
+			made := ""
+			if e := got.Effect; e != nil && e.Volume.Verb == volumes.CreateMover && e.Volume.Copy.Role == volumes.RoleReceiver {
+				for _, template := range []string{"data", "logs"} {
+					if e.Volume.Ref == volumes.IncomingRef(volumes.Ref{Namespace: e.Volume.Ref.Namespace, Name: template + "-web-2"}, "migration", 7) {
+						made = template
+					}
+				}
+			}
+			if made != tc.want {
+				t.Errorf("a receiver is made of %q, want %q; next is %q", made, tc.want, inShort(got))
+			}
+		})
+	}
+}
+
 // TestOneClaimIsNotMadeEarly: nothing of a claim that is copied alone, and not while its ordinal runs, is begun before that is down.
 func TestOneClaimIsNotMadeEarly(t *testing.T) {
 	cold := func(_ *api.CopyAttempt, c *volumes.Copying) { c.Asked.Warm = api.CopyWarmNone }

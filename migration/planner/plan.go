@@ -63,6 +63,8 @@ type View struct {
 	giver, taker *plan.Side
 	giverName    plan.SideName
 	takerName    plan.SideName
+	// turns is in how many the turn of an ordinal comes that is looked at early.
+	turns int32
 	// downs are what down has found.
 	downs map[plan.SideName][]int32
 }

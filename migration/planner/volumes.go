@@ -37,6 +37,21 @@ func (p *View) volumesOf(ordinal int32) ([]plan.OrdinalVolume, *plan.Hold) {
 }
 
 func (p *View) pair(v plan.OrdinalVolume) volumes.Pair {
+	pair := p.alone(v)
+	if pair.Copy != nil {
+		pair.Copy.Beside = plan.Besides{All: p.Volumes, Giver: p.giverName, Handoff: p.Record.Handoff, Ahead: p.fillsAhead}.Of(v)
+	}
+	return pair
+}
+
+// fillsAhead says whether a volume is filled while its ordinal runs, now.
+func (p *View) fillsAhead(v plan.OrdinalVolume) bool {
+	method := aheadOf(v)
+	return method != nil && v.Copy != nil && v.Copy.Asked.Prefetch >= p.turns && method.Fills(p.alone(v))
+}
+
+// alone is a volume without where the others of its ordinal are.
+func (p *View) alone(v plan.OrdinalVolume) volumes.Pair {
 	pair := volumes.Pair{Shared: v.Shared(p.Spec), Separate: v.Separate(), Fence: p.fence(), Owner: p.UID, Giver: v.Source, Taker: v.Destination, Template: v.Template, Word: v.Word}
 	if p.Destination.Lost {
 		pair.Word.ReturnsToKept = true // who recovers has said that ordinals come back to what they have left
@@ -56,7 +71,6 @@ func (p *View) pair(v plan.OrdinalVolume) volumes.Pair {
 		if p.giverName == plan.DestinationSide {
 			seen.Snapshot.Giver, seen.Snapshot.Taker = seen.Snapshot.Taker, seen.Snapshot.Giver
 		}
-		seen.Beside = plan.BesideOf(p.Volumes, v, p.giverName, p.Record.Handoff)
 		pair.Copy = &seen
 	}
 	return pair

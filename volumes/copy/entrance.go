@@ -5,6 +5,9 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
+// departs is what keeps a Service that is being deleted.
+const departs = ": who has put a finalizer on it has to take that off, such as a cloud's load balancer"
+
 // entrance makes the Service by which the sender reaches the receiver, and exports it where that is asked for. A relay needs
 // none. One that was made for another type than is asked for now makes way for another one, after the sender that was told
 // where it is.
@@ -13,17 +16,17 @@ func (v view) entrance() volumes.Verdict {
 	switch asked := v.c.Asked; {
 	case v.relays():
 		return volumes.Verdict{}
-	case made.Terminating:
-		return v.waits("Service %s/%s is gone", in.Ref.Namespace, in.Ref.Name)
+	case asked.Export && asked.ExportVersion == "": // nothing makes way for what cannot be had
+		return blocked(api.ReasonExportUnsupported, "copy.serviceType asks for exports, and the cluster that is copied to does not serve ServiceExport (multicluster.x-k8s.io)",
+			"install what serves it there, or set copy.serviceType to another one, or copy.transport to Relay: it is tried again by itself")
+	case !made.Leaving.IsZero():
+		return v.waits("Service %s/%s is gone%s", in.Ref.Namespace, in.Ref.Name, departs)
 	case !made.Found:
 		return v.onEntrance(volumes.CreateEntrance)
 	case made.Other:
 		return volumes.First(func() volumes.Verdict { return v.remove(v.sends()) }, v.closed)
 	case !asked.Export || made.Exported:
 		return volumes.Verdict{}
-	case asked.ExportVersion == "":
-		return blocked(api.ReasonExportUnsupported, "copy.serviceType asks for exports, and the cluster that is copied to does not serve ServiceExport (multicluster.x-k8s.io)",
-			"install what serves it there, or set copy.serviceType to another one, or copy.transport to Relay: it is tried again by itself")
 	default:
 		return v.onEntrance(volumes.ExportEntrance)
 	}

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
@@ -42,7 +43,7 @@ func TestServiceTypeChanges(t *testing.T) {
 func TestServiceGoesFirst(t *testing.T) {
 	w := until(t, introduced)
 	for _, d := range w.entrances {
-		d.Terminating = true
+		d.Leaving = w.Now
 	}
 	if got := (Copy{}).Transfer(w.Pair()).Waits; !strings.Contains(got, "is gone") || !strings.Contains(got, "Service ") {
 		t.Errorf("it waits until: %s", got)
@@ -65,4 +66,30 @@ func (w *world) sending() (all []string) {
 		}
 	}
 	return all
+}
+
+// TestServiceThatCannotBeHad: nothing makes way for a Service that is to be exported where nobody serves that: what is under way goes on.
+func TestServiceThatCannotBeHad(t *testing.T) {
+	pair := until(t, introduced).Pair()
+	pair.Copy.Entrance.Other, pair.Copy.Asked.Export = true, true
+	if got := (Copy{}).Transfer(pair); got.Blocked == nil || got.Blocked.Reason != api.ReasonExportUnsupported {
+		t.Errorf("got %+v", got)
+	}
+	pair.Copy.Asked.ExportVersion = "v1beta1"
+	if got := (Copy{}).Transfer(pair); got.Action == nil || got.Action.Verb != volumes.DeleteMover {
+		t.Errorf("once it is served: %+v", got)
+	}
+}
+
+// TestServiceThatStays: a Service that does not go keeps no pass from being told of, while the ordinal runs.
+func TestServiceThatStays(t *testing.T) {
+	pair := until(t, func(w *world) bool { return w.Pair().Copy.Incoming.Claim.Found && w.Runs == w.Giver }).Pair()
+	seen := *pair.Copy
+	seen.Receiver, seen.Warm = volumes.Mover{}, volumes.Mover{}
+	seen.Entrance = volumes.Entrance{Found: true, Leaving: seen.Now}
+	seen.Now = seen.Now.Add(unmounted)
+	pair.Copy = &seen
+	if got := (Copy{}).Ahead(pair); got.Attempt == nil || !strings.Contains(got.Attempt.Warm.Trouble, "does not go") {
+		t.Errorf("got %+v", got)
+	}
 }

@@ -40,6 +40,9 @@ func (v view) missing() (since time.Time, why string) {
 			return m.Made, fmt.Sprintf("the %s pod %s/%s does not start: %s", role, v.ref(role).Namespace, v.pod(role), cmp.Or(m.Trouble, "nothing says why; its events may"))
 		}
 	}
+	if leaving := v.c.Entrance.Leaving; !leaving.IsZero() && !v.relays() {
+		return leaving, fmt.Sprintf("Service %s/%s does not go%s", v.c.Incoming.Ref.Namespace, v.c.Incoming.Ref.Name, departs)
+	}
 	if r := v.c.Receiver; v.current(volumes.RoleReceiver) && !r.Made.IsZero() && !v.reached().Done() {
 		return r.Made, fmt.Sprintf("Service %s/%s gets no address", v.c.Incoming.Ref.Namespace, v.c.Incoming.Ref.Name)
 	}

@@ -38,7 +38,7 @@ func (Copy) Ahead(pair volumes.Pair) volumes.Verdict {
 	v.warming = true
 	switch {
 	case !v.warms():
-		return volumes.First(v.removeAll, v.word)
+		return volumes.First(v.place, v.removeAll, v.word)
 	case v.c.Attempt.Number == 0, v.c.Attempt.Dropped:
 		return v.begin()
 	case v.c.Attempt.Holds != "":
@@ -64,6 +64,28 @@ func (Copy) Ahead(pair volumes.Pair) volumes.Verdict {
 		return v.removeAll() // whether it may be stopped is asked when it is its turn
 	}
 	return volumes.First(v.removeAll, v.cutover)
+}
+
+// Fills says whether passes are made while the ordinal runs.
+func (Copy) Fills(pair volumes.Pair) bool { return viewOf(pair).warms() }
+
+// place has the new volume made while the ordinal runs, although nothing is copied into it before the stop: another one of the ordinal is
+// to be within its reach, and its passes wait for that. A receiver mounts it, and hears of nobody.
+func (v view) place() volumes.Verdict {
+	switch {
+	case !v.c.Beside.Awaited || !v.c.WaitsForPod || v.c.Incoming.Bound():
+		return volumes.Verdict{}
+	case v.c.Attempt.Dropped:
+		return v.begin()
+	case v.c.Attempt.Holds != "":
+		return v.slowly(v.notNew())
+	case v.torn():
+		return v.slowly(v.afterTorn())
+	}
+	if verdict, over := v.ended(); over {
+		return v.told(verdict)
+	}
+	return v.told(volumes.First(v.hindered, v.incoming, func() volumes.Verdict { return v.need(volumes.RoleReceiver) }, v.filled))
 }
 
 // Withdraw deletes the movers of a warm pass. What they have copied stays, and counts.

@@ -171,7 +171,7 @@ func (w *world) Act() {
 
 // binder lets the provisioners and binders of both sides act, and load balancers, which take their time to let a Service go.
 func (w *world) binder() {
-	maps.DeleteFunc(w.entrances, func(_ string, d *door) bool { return d.Terminating })
+	maps.DeleteFunc(w.entrances, func(_ string, d *door) bool { return !d.Leaving.IsZero() })
 	for _, p := range w.Places {
 		for _, name := range slices.Sorted(maps.Keys(p.Incoming)) {
 			if p.Incoming[name].Volume != "" {
@@ -209,7 +209,7 @@ func (w *world) writeEntrance(a volumes.Action) {
 	case a.Verb == volumes.CreateEntrance && d == nil:
 		w.entrances[a.Ref.Name] = &door{kind: w.kind, Entrance: volumes.Entrance{Found: true, UID: types.UID("service" + w.Next()), ResourceVersion: w.Next(), Address: w.kind + "address"}}
 	case a.Verb == volumes.DeleteEntrance && d != nil && d.UID == a.UID && d.ResourceVersion == a.ResourceVersion:
-		d.Terminating, d.ResourceVersion = true, w.Next()
+		d.Leaving, d.ResourceVersion = w.Now, w.Next()
 	}
 }
 

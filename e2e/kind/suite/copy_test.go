@@ -15,10 +15,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/sliceshift/sliceshift/e2e/harness"
 	"github.com/sliceshift/sliceshift/e2e/kind"
 	"github.com/sliceshift/sliceshift/e2e/kind/cases"
 	"github.com/sliceshift/sliceshift/e2e/kind/setup"
+	"github.com/sliceshift/sliceshift/internal/records"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/volumes"
 )
 
 // TestCopy: three replicas move to disks that the nodes of west have for themselves, by pods that schedulers place,
@@ -26,26 +29,32 @@ import (
 // first stop, and the move goes on when it does not hold any more.
 func TestCopy(t *testing.T) {
 	t.Parallel()
-	ways := map[string]api.CopySpec{
-		"M-060, M-081: through a node port": {Image: managerImage, ServiceType: corev1.ServiceTypeNodePort},
-		"through both API servers":          {Image: managerImage, Transport: api.TransportRelay},
+	ways := map[string]way{
+		"M-060, M-081: through a node port": {api.CopySpec{Image: managerImage, ServiceType: corev1.ServiceTypeClusterIP}, corev1.ServiceTypeNodePort},
+		"through both API servers":          {api.CopySpec{Image: managerImage, Transport: api.TransportRelay}, ""},
 	}
 	if !pair.Own() { // their DNS is that of these tests
 		if err := clusterset(); err != nil {
 			t.Fatal(err)
 		}
-		ways["by its name in the clusterset"] = api.CopySpec{Image: managerImage, ServiceType: api.ServiceTypeExport}
+		ways["by its name in the clusterset"] = way{api.CopySpec{Image: managerImage, ServiceType: api.ServiceTypeExport}, ""}
 	}
-	for name, way := range ways {
+	for name, w := range ways {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			copyBy(t, way)
+			copyBy(t, w)
 		})
 	}
 }
 
+// way is how it is copied. Where that leads nowhere, then is the type of Service that is asked for once a pod tries to get there.
+type way struct {
+	api.CopySpec
+	then corev1.ServiceType
+}
+
 // copyBy moves an application by method Copy.
-func copyBy(t *testing.T, way api.CopySpec) {
+func copyBy(t *testing.T, w way) {
 	t.Helper()
 	v := deploy(t, usual())
 	v.must(setup.Namespace(v.ctx, pair.West, v.app.namespace))
@@ -55,9 +64,18 @@ func copyBy(t *testing.T, way api.CopySpec) {
 	v.must(v.disks(class))
 	v.m.Spec.Volumes = []api.VolumeSpec{{
 		ClaimTemplate: "data", Method: api.MethodCopy, StorageClassName: &class,
-		Copy: way,
+		Copy: w.CopySpec,
 	}}
-	v.drive(v.mover(), v.onStall(api.ReasonWriteRefused, "violates PodSecurity", func() error { return v.secure(pair.East, "baseline") }))
+	mover := v.mover()
+	reports := []harness.Report{v.onStall(api.ReasonWriteRefused, "violates PodSecurity", func() error { return v.secure(pair.East, "baseline") })}
+	if w.then != "" {
+		reports = append(reports, harness.CopyStep(volumes.TellMover, volumes.RoleWarm)(func() error {
+			mended := v.m.Spec.Volumes[0]
+			mended.Copy.ServiceType = w.then
+			return mover.Store.Change(v.ctx, records.Change{Volumes: []api.VolumeSpec{mended}})
+		}))
+	}
+	v.drive(mover, reports...)
 	v.expectMoved()
 	v.expectSealed(class)
 	v.expectNoMovers()

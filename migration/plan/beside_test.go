@@ -1,6 +1,7 @@
 package plan_test
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -38,6 +39,13 @@ func placed(v plan.OrdinalVolume, waits bool) plan.OrdinalVolume {
 	return v
 }
 
+// besides are volumes of which those of some templates are filled while their ordinals run.
+func besides(all []plan.OrdinalVolume, handoff *api.Handoff, ahead ...string) plan.Besides {
+	return plan.Besides{All: all, Giver: plan.SourceSide, Handoff: handoff, Ahead: func(v plan.OrdinalVolume) bool {
+		return slices.Contains(ahead, v.Template)
+	}}
+}
+
 // TestBesideOf: a new volume is made beside those that the ordinal has, or will have, at the taker, and one after the other: first those
 // that are filled while it runs, in the order of the templates.
 func TestBesideOf(t *testing.T) {
@@ -70,7 +78,7 @@ func TestBesideOf(t *testing.T) {
 					all = append(all, other)
 				}
 			}
-			if diff := cmp.Diff(tc.want, plan.BesideOf(all, v, plan.SourceSide, nil)); diff != "" {
+			if diff := cmp.Diff(tc.want, besides(all, nil).Of(v)); diff != "" {
 				t.Error(diff)
 			}
 		})
@@ -79,7 +87,7 @@ func TestBesideOf(t *testing.T) {
 
 // TestBesideOneThatReturns: the move has turned round while another volume of the ordinal was filled. That is on the wrong side, and may
 // never be there: who waited for it would wait for ever, and a pod cannot run where a volume of another cluster is. It is given back
-// what it has, unless the other one was taken over.
+// what it has; one that was taken over gets a new one, which is waited for as any other.
 func TestBesideOneThatReturns(t *testing.T) {
 	back := func(incoming, names string) plan.OrdinalVolume {
 		v := way("data", api.MethodSnapshot, incoming, "")
@@ -97,11 +105,11 @@ func TestBesideOneThatReturns(t *testing.T) {
 	}{
 		"nothing was filled":       {back("", "in-data"), volumes.Beside{Taken: []string{"old-data"}}},
 		"filled on the wrong side": {back("new-data", "in-data"), volumes.Beside{Taken: []string{"old-data"}}},
-		"taken over":               {back("new-data", "data-web-0"), volumes.Beside{}},
+		"taken over":               {back("new-data", "data-web-0"), volumes.Beside{Unplaced: "in-data"}},
 		"what it has is not known": {unknown, volumes.Beside{}},
 	} {
 		logs := way("logs", api.MethodSnapshot, "", "")
-		if diff := cmp.Diff(tc.want, plan.BesideOf([]plan.OrdinalVolume{tc.data, logs}, logs, plan.SourceSide, handoff)); diff != "" {
+		if diff := cmp.Diff(tc.want, besides([]plan.OrdinalVolume{tc.data, logs}, handoff).Of(logs)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}
@@ -112,7 +120,7 @@ func TestUnbegunIsNotWaitedFor(t *testing.T) {
 	data, logs := placed(way("data", api.MethodCopy, "", ""), true), way("logs", api.MethodCopy, "", "")
 	logs.Copy.Incoming = volumes.Holding{}
 	for _, all := range [][]plan.OrdinalVolume{{data, logs}, {logs, data}} {
-		if diff := cmp.Diff(volumes.Beside{}, plan.BesideOf(all, data, plan.SourceSide, nil)); diff != "" {
+		if diff := cmp.Diff(volumes.Beside{}, besides(all, nil).Of(data)); diff != "" {
 			t.Error(diff)
 		}
 	}
@@ -135,10 +143,49 @@ func TestMadeAtOnceComesFirst(t *testing.T) {
 				if v.Template == tc.first {
 					want = volumes.Beside{}
 				}
-				if diff := cmp.Diff(want, plan.BesideOf(all, v, plan.SourceSide, nil)); diff != "" {
+				if diff := cmp.Diff(want, besides(all, nil).Of(v)); diff != "" {
 					t.Errorf("%s: %s", v.Template, diff)
 				}
 			}
 		})
+	}
+}
+
+// TestAwaited: a volume that is filled after the stop alone is told that another one waits for it, which is filled before: it would wait
+// for ever otherwise.
+func TestAwaited(t *testing.T) {
+	late := func(template string) plan.OrdinalVolume { return placed(way(template, api.MethodCopy, "", ""), true) }
+	for name, tc := range map[string]struct {
+		all   []plan.OrdinalVolume
+		ahead string
+		want  bool // of data
+	}{
+		"the one behind it does":       {[]plan.OrdinalVolume{late("data"), late("logs")}, "logs", true},
+		"the one behind it is placed":  {[]plan.OrdinalVolume{late("data"), way("logs", api.MethodCopy, "new-logs", "")}, "logs", false},
+		"the one behind it waits, too": {[]plan.OrdinalVolume{late("data"), late("logs")}, "", false},
+		"the one before it does not":   {[]plan.OrdinalVolume{late("apps"), late("data")}, "apps", false},
+	} {
+		for _, v := range tc.all {
+			if v.Template != "data" {
+				continue
+			}
+			if got := besides(tc.all, nil, tc.ahead).Of(v); got.Awaited != tc.want {
+				t.Errorf("%s: %+v", name, got)
+			}
+		}
+	}
+}
+
+// TestOnItsWayIsPlaced: a new volume that was parked, or pointed at its ordinal's claim before that is there, is where it is. Who waited until
+// it is bound would wait for ever: all are filled before any is taken over.
+func TestOnItsWayIsPlaced(t *testing.T) {
+	for _, names := range []string{"data-web-0_parked", "data-web-0"} {
+		data, logs := way("data", api.MethodCopy, "new-data", ""), way("logs", api.MethodCopy, "", "")
+		data.Copy.Incoming.Volume.ClaimRef = volumes.Ref{Namespace: "team", Name: names}
+		data.Copy.Incoming.Claim.Phase = corev1.ClaimLost
+		handoff := &api.Handoff{Volumes: []api.HandoffVolume{{ClaimTemplate: "data", Copy: api.CopyAttempt{Number: 1, Giver: string(plan.SourceSide)}}}}
+		if diff := cmp.Diff(volumes.Beside{Taken: []string{"new-data"}}, besides([]plan.OrdinalVolume{data, logs}, handoff).Of(logs)); diff != "" {
+			t.Errorf("named %s (-want +got):\n%s", names, diff)
+		}
 	}
 }

@@ -1,0 +1,99 @@
+package copy
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/volumes"
+)
+
+// unplaced is a claim that is copied after the stop alone, whose new one waits for a pod, and another one of the ordinal for it.
+func unplaced(t *testing.T, changes ...func(*volumes.Copying)) volumes.Pair {
+	t.Helper()
+	pair := until(t, func(w *world) bool { return w.Pair().Copy.Incoming.Claim.Found && w.Runs == w.Giver }).Pair()
+	seen := *pair.Copy
+	seen.Asked.Warm, seen.WaitsForPod, seen.Beside.Awaited = api.CopyWarmNone, true, true
+	seen.Incoming.Claim.Phase, seen.Incoming.Claim.Volume, seen.Incoming.Volume = corev1.ClaimPending, "", volumes.Volume{}
+	seen.Receiver, seen.Sender, seen.Warm, seen.Entrance = volumes.Mover{}, volumes.Mover{}, volumes.Mover{}, volumes.Entrance{}
+	seen.Attempt.Filling = false
+	for _, change := range changes {
+		change(&seen)
+	}
+	pair.Copy = &seen
+	return pair
+}
+
+// receives has a receiver that was made for such a claim.
+func receives(change func(*volumes.Mover)) func(*volumes.Copying) {
+	return func(c *volumes.Copying) {
+		c.Receiver = volumes.Mover{Found: true, UID: "receiver", ResourceVersion: "1", Attempt: c.Attempt.Number, Pass: c.Attempt.Warm.Passes + 1, Warm: true, Fence: c.Attempt.Begun, Made: c.Now}
+		change(&c.Receiver)
+	}
+}
+
+// TestPlace: a claim that another one waits for gets its volume while the ordinal runs, by a receiver that hears of nobody: nothing is made
+// besides, and nothing is left when the volume is there.
+func TestPlace(t *testing.T) {
+	verb := func(want volumes.Verb, pair volumes.Pair) *volumes.Action {
+		t.Helper()
+		got := Copy{}.Ahead(pair)
+		if got.Action == nil || got.Action.Verb != want {
+			t.Fatalf("want %s, got %+v", want, got)
+		}
+		return got.Action
+	}
+	made := verb(volumes.CreateMover, unplaced(t))
+	if !made.Copy.Warm || !made.Copy.Fresh || made.Copy.Role != volumes.RoleReceiver {
+		t.Errorf("made: %+v", made.Copy)
+	}
+	starts := receives(func(*volumes.Mover) {})
+	if got := (Copy{}).Ahead(unplaced(t, starts)); !strings.Contains(got.Waits, "has made its key") {
+		t.Errorf("while it starts: %+v", got)
+	}
+	there := func(c *volumes.Copying) {
+		c.Incoming.Claim.Phase, c.Incoming.Claim.Volume = corev1.ClaimBound, "new"
+		ref := c.Incoming.Ref
+		ref.UID = c.Incoming.Claim.UID
+		c.Incoming.Volume = volumes.Volume{Found: true, Name: "new", Handle: "d/new", ClaimRef: ref}
+	}
+	verb(volumes.DeleteMover, unplaced(t, starts, there))
+	if got := (Copy{}).Ahead(unplaced(t, there)); !got.Done() {
+		t.Errorf("once it is there: %+v", got)
+	}
+	for name, change := range map[string]func(*volumes.Copying){
+		"nobody waits for it":      func(c *volumes.Copying) { c.Beside.Awaited = false },
+		"its class waits for none": func(c *volumes.Copying) { c.WaitsForPod = false },
+	} {
+		if got := (Copy{}).Ahead(unplaced(t, change)); !got.Done() {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+}
+
+// TestPlaceFails: what keeps such a volume from being made is told, and nothing is stopped; what is on it already is left as it is.
+func TestPlaceFails(t *testing.T) {
+	late := func(c *volumes.Copying) {
+		receives(func(m *volumes.Mover) { m.Trouble = "no node has room" })(c)
+		c.Now = c.Now.Add(anew - time.Second)
+		c.Pod = volumes.CopyPod{Found: true, Ready: true, Node: "node"}
+	}
+	recorded := Copy{}.Ahead(unplaced(t, late))
+	if recorded.Attempt == nil || !strings.Contains(recorded.Attempt.Warm.Trouble, "no node has room") {
+		t.Fatalf("nothing is recorded: %+v", recorded)
+	}
+	got := Copy{}.Ahead(unplaced(t, late, func(c *volumes.Copying) { c.Attempt = *recorded.Attempt }))
+	if got.Blocked == nil || got.Blocked.Reason != volumes.ReasonCopyStuck || !strings.Contains(got.Blocked.Message, "no node has room") {
+		t.Errorf("a person is told: %+v", got)
+	}
+	holds := receives(func(m *volumes.Mover) { m.Ended, m.Result.Holds = true, "ledger" })
+	if got := (Copy{}).Ahead(unplaced(t, holds)); got.Attempt == nil || got.Attempt.Holds == "" {
+		t.Fatalf("what it holds is not recorded: %+v", got)
+	}
+	if got := (Copy{}).Ahead(unplaced(t, func(c *volumes.Copying) { c.Attempt.Holds = "ledger" })); got.Done() || got.Action != nil && got.Action.Verb == volumes.CreateMover {
+		t.Errorf("a receiver is made for a volume that holds something: %+v", got)
+	}
+}
