@@ -118,8 +118,10 @@ func TestBesideOneThatReturns(t *testing.T) {
 // TestUnbegunIsNotWaitedFor: one of which nothing was begun may begin after the stop alone, or never: who waited for it would wait for ever.
 func TestUnbegunIsNotWaitedFor(t *testing.T) {
 	data, logs := placed(way("data", api.MethodCopy, "", ""), true), way("logs", api.MethodCopy, "", "")
+	unclaimed := way("logs", api.MethodCopy, "", "")
+	unclaimed.Copy.Incoming.Claim = volumes.Claim{}
 	logs.Copy.Incoming = volumes.Holding{}
-	for _, all := range [][]plan.OrdinalVolume{{data, logs}, {logs, data}} {
+	for _, all := range [][]plan.OrdinalVolume{{data, logs}, {logs, data}, {data, unclaimed}} {
 		if diff := cmp.Diff(volumes.Beside{}, besides(all, nil).Of(data)); diff != "" {
 			t.Error(diff)
 		}

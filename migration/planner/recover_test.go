@@ -104,3 +104,13 @@ func TestDestinationSlice(t *testing.T) {
 		}
 	}
 }
+
+// TestRecoversToWhatWasLeft: who recovers from a destination that is lost has said that ordinals come back to what they have left.
+func TestRecoversToWhatWasLeft(t *testing.T) {
+	for _, lost := range []bool{false, true} {
+		p := midway(func(s *plan.Snapshot) { s.Destination.Lost = lost })
+		if got := p.pair(p.Volumes[0]).Word.ReturnsToKept; got != lost {
+			t.Errorf("lost %t: %t", lost, got)
+		}
+	}
+}

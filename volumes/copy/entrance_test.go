@@ -93,3 +93,19 @@ func TestServiceThatStays(t *testing.T) {
 		t.Errorf("got %+v", got)
 	}
 }
+
+// TestAskedAddress: where a person says at which address a receiver is reached, nobody waits for its Service to have one.
+func TestAskedAddress(t *testing.T) {
+	pair := until(t, introduced).Pair()
+	seen := *pair.Copy
+	seen.Entrance.Address, seen.Sender = "", volumes.Mover{}
+	seen.Receiver.Peer = ""
+	pair.Copy = &seen
+	if got := (Copy{}).Transfer(pair); !strings.Contains(got.Waits, "has an address") {
+		t.Errorf("without any: %+v", got)
+	}
+	seen.Asked.Address = "gateway.example:8722"
+	if got := (Copy{}).Transfer(pair); got.Action == nil || got.Action.Verb != volumes.CreateMover || got.Action.Copy.Address != seen.Asked.Address {
+		t.Errorf("with one: %+v", got)
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/volumes"
@@ -92,6 +93,15 @@ func TestPlaceFails(t *testing.T) {
 	holds := receives(func(m *volumes.Mover) { m.Ended, m.Result.Holds = true, "ledger" })
 	if got := (Copy{}).Ahead(unplaced(t, holds)); got.Attempt == nil || got.Attempt.Holds == "" {
 		t.Fatalf("what it holds is not recorded: %+v", got)
+	}
+	torn := func(c *volumes.Copying) {
+		c.Attempt.Torn = api.CopyTorn{Times: 1, Attempt: c.Attempt.Number, Time: metav1.NewTime(c.Now)}
+	}
+	if got := (Copy{}).Ahead(unplaced(t, torn)); got.Done() || got.Action != nil && got.Action.Verb == volumes.CreateMover {
+		t.Errorf("a receiver is made for a volume of a disk that has failed: %+v", got)
+	}
+	if got := (Copy{}).Ahead(unplaced(t, func(c *volumes.Copying) { c.Attempt.Dropped = true })); got.Attempt == nil && got.Action == nil || got.Action != nil && got.Action.Verb == volumes.CreateMover {
+		t.Errorf("a receiver is made for a copy that was dropped: %+v", got)
 	}
 	if got := (Copy{}).Ahead(unplaced(t, func(c *volumes.Copying) { c.Attempt.Holds = "ledger" })); got.Done() || got.Action != nil && got.Action.Verb == volumes.CreateMover {
 		t.Errorf("a receiver is made for a volume that holds something: %+v", got)

@@ -379,3 +379,16 @@ func TestReceiverComesAfter(t *testing.T) {
 		t.Errorf("once it has its volume: %+v", got)
 	}
 }
+
+// TestWarmPassIsMeasured: what a warm pass has written tells how fast the last one will be.
+func TestWarmPassIsMeasured(t *testing.T) {
+	pair := until(t, func(w *world) bool { return w.Pair().Copy.Warm.Peer != "" }).Pair()
+	seen := *pair.Copy
+	for _, m := range []*volumes.Mover{&seen.Receiver, &seen.Warm} {
+		m.Ended, m.Result = true, volumes.MoverResult{Done: true, Written: 10 * telling, Seconds: 5}
+	}
+	pair.Copy = &seen
+	if got := (Copy{}).Ahead(pair); got.Attempt == nil || got.Attempt.Warm.Rate != 2*telling {
+		t.Errorf("got %+v", got.Attempt)
+	}
+}
