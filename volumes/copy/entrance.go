@@ -6,7 +6,7 @@ import (
 )
 
 // departs is what keeps a Service that is being deleted.
-const departs = ": who has put a finalizer on it has to take that off, such as a cloud's load balancer"
+const departs = ": a finalizer keeps it, and whoever has set that must remove it, such as the controller of a load balancer"
 
 // entrance makes the Service by which the sender reaches the receiver, and exports it where that is asked for. A relay needs
 // none. One that was made for another type than is asked for now makes way for another one, after the sender that was told
