@@ -4,13 +4,13 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"testing"
 	"time"
 
+	"github.com/sliceshift/sliceshift/internal/loopback"
 	"github.com/sliceshift/sliceshift/internal/treetest"
 	"github.com/sliceshift/sliceshift/mover/link"
 )
@@ -23,16 +23,6 @@ func TestMain(m *testing.M) {
 		main()
 	}
 	os.Exit(m.Run())
-}
-
-func freePort(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = l.Close() }()
-	return l.Addr().String()
 }
 
 // TestKillReceiver: a receiver that is killed at any moment (SIGKILL), one after the other, leaves what a last
@@ -50,7 +40,7 @@ func TestKillReceiver(t *testing.T) {
 		to.Must(err)
 		prints[i] = identity.Fingerprint
 	}
-	port := freePort(t)
+	port := loopback.AddressFor(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	var log bytes.Buffer

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sliceshift/sliceshift/internal/loopback"
 	"github.com/sliceshift/sliceshift/internal/treetest"
 	"github.com/sliceshift/sliceshift/mover/link"
 	"github.com/sliceshift/sliceshift/mover/report"
@@ -187,7 +188,7 @@ func TestMove(t *testing.T) {
 		}
 	}
 	codes := make(chan int, 1)
-	port := freePort(t)
+	port := loopback.AddressFor(t)
 	go func() {
 		codes <- run(t.Context(), []string{"send", "--root", source, "--listen", port, "--identity", keys[0], "--peer-file", keys[0] + ".peer", "--termination-log", dir + "/sent", "--patience", "1m"}, noEnv, streams{&sent, &sendLog})
 	}()

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sliceshift/sliceshift/internal/loopback"
 	"github.com/sliceshift/sliceshift/internal/manual"
 	"github.com/sliceshift/sliceshift/internal/treetest"
 	"github.com/sliceshift/sliceshift/mover/report"
@@ -45,7 +46,7 @@ func TestPage(t *testing.T) {
 	exchange(t, sender, receiver)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	port, codes := freePort(t), make(chan int, 1)
+	port, codes := loopback.AddressFor(t), make(chan int, 1)
 	go func() { codes <- run(ctx, sender.args(texts["send"], port), noEnv, streams{&sender.out, &sender.log}) }()
 	if code := run(ctx, receiver.args(texts["receive"], port), noEnv, streams{&receiver.out, &receiver.log}); code != exitDone {
 		t.Fatalf("code %d\n%s", code, receiver.log.String())

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/sliceshift/sliceshift/internal/loopback"
 	"github.com/sliceshift/sliceshift/internal/treetest"
 	"github.com/sliceshift/sliceshift/mover/link"
 )
@@ -60,7 +61,7 @@ func TestRelay(t *testing.T) {
 		to.Must(err)
 		prints[i] = string(identity.Fingerprint)
 	}
-	atSender, atReceiver := freePort(t), freePort(t)
+	atSender, atReceiver := loopback.AddressFor(t), loopback.AddressFor(t)
 	ctx, end := context.WithCancel(t.Context())
 	defer end()
 	go relayBetween(ctx, atSender, atReceiver, []int64{500, 3000, 20_000, 100_000, 1 << 20, 2 << 20})

@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/sliceshift/sliceshift/internal/loopback"
 	"github.com/sliceshift/sliceshift/internal/treetest"
 	"github.com/sliceshift/sliceshift/mover/link"
 )
@@ -81,7 +82,7 @@ func newOrdinary(t *testing.T) *ordinaries {
 	p.to.Must(os.Chmod(filepath.Dir(dir), 0o755))
 	p.ctx, p.end = context.WithCancel(t.Context())
 	t.Cleanup(p.end)
-	port := freePort(t)
+	port := loopback.AddressFor(t)
 	p.sender = p.mover("send", "--root", p.to.Root, "--listen", port, "--identity", dir+"/sender", "--peer", prints[1], "--termination-log", dir+"/sent")
 	p.receiver = p.mover("receive", "--root", p.destination, "--connect", port, "--identity", dir+"/receiver", "--peer", prints[0], "--termination-log", dir+"/received")
 	return p

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,6 +12,7 @@ import (
 	"time"
 
 	"github.com/sliceshift/sliceshift/e2e/measure"
+	"github.com/sliceshift/sliceshift/internal/loopback"
 	"github.com/sliceshift/sliceshift/mover/link"
 )
 
@@ -81,7 +81,7 @@ func (b *bench) ours(ctx context.Context, source, destination string) (verifying
 		}
 		prints[i] = identity.Fingerprint
 	}
-	address, err := freeAddress()
+	address, err := loopback.Address()
 	if err != nil {
 		return 0, err
 	}
@@ -145,12 +145,4 @@ func (b *bench) watched(cmd *exec.Cmd) error {
 		return fmt.Errorf("%w: %s", err, complaints.String())
 	}
 	return nil
-}
-
-func freeAddress() (string, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
-	}
-	return l.Addr().String(), l.Close()
 }

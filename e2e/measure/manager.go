@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -18,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/sliceshift/sliceshift/config"
+	"github.com/sliceshift/sliceshift/internal/loopback"
 )
 
 // Manager is a running manager.
@@ -32,7 +32,7 @@ type Manager struct {
 // StartManager runs the manager at path with the shipped settings and environment, but without leader
 // election: a Lease is renewed by writing it. Its log is a file.
 func StartManager(ctx context.Context, path, kubeconfig, logFile string) (*Manager, error) {
-	address, err := freeAddress()
+	address, err := loopback.Address()
 	if err != nil {
 		return nil, err
 	}
@@ -85,15 +85,6 @@ func shippedEnvironment() ([]string, error) {
 		return set, nil
 	}
 	return nil, errors.New("the manifests have no Deployment")
-}
-
-// freeAddress is one of the loopback interface that nobody listened on a moment ago.
-func freeAddress() (string, error) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
-	}
-	return listener.Addr().String(), listener.Close()
 }
 
 // Kill ends the manager and waits until it is gone.

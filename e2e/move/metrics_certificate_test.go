@@ -11,6 +11,7 @@ import (
 
 	"github.com/sliceshift/sliceshift/e2e/harness"
 	"github.com/sliceshift/sliceshift/internal/certtest"
+	"github.com/sliceshift/sliceshift/internal/loopback"
 )
 
 // metricsName is the name under which readers know the metrics server: docs/install.md.
@@ -20,7 +21,7 @@ const metricsName = "sliceshift-manager-metrics.sliceshift-system.svc"
 func TestMetricsCertificate(t *testing.T) {
 	t.Parallel()
 	dir, pool := newCertificate(t)
-	address := freeAddress(t)
+	address := loopback.AddressFor(t)
 	m := harness.NewManager(t, "t-"+utilrand.String(8), "manager.log")
 	m.Args = append(m.Args, "--metrics-bind-address", address, "--metrics-cert-dir", dir)
 	m.Run()

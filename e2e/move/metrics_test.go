@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/tls"
 	"io"
-	"net"
 	"net/http"
 	"strings"
 	"testing"
@@ -20,18 +19,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sliceshift/sliceshift/e2e/harness"
+	"github.com/sliceshift/sliceshift/internal/loopback"
 )
-
-// freeAddress is one of the loopback interface that nobody listened on a moment ago.
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer listener.Close()
-	return listener.Addr().String()
-}
 
 // getMetrics asks for the metrics, as soon as they are served. The certificate is the
 // manager's own.
@@ -76,7 +65,7 @@ func tokenOf(t *testing.T, c client.Client, namespace, name string) string {
 // TestMetrics are for who may get them, and for nobody else.
 func TestMetrics(t *testing.T) {
 	t.Parallel()
-	namespace, address := "t-"+rand.String(8), freeAddress(t)
+	namespace, address := "t-"+rand.String(8), loopback.AddressFor(t)
 	m := harness.NewManager(t, namespace, "manager.log")
 	m.Args = append(m.Args, "--metrics-bind-address", address)
 	m.Run()

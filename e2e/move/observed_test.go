@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sliceshift/sliceshift/e2e/harness"
+	"github.com/sliceshift/sliceshift/internal/loopback"
 	"github.com/sliceshift/sliceshift/migration/traces"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
@@ -102,7 +103,7 @@ func TestObserved(t *testing.T) {
 	v := newMove(t, harness.Usual(3), harness.AcrossClusters)
 	c := v.Managed()
 	endpoint, spans := collectTraces(t)
-	address := freeAddress(t)
+	address := loopback.AddressFor(t)
 	process := harness.NewManager(t, v.App.Namespace, "manager.log")
 	process.Args = append(append(process.Args, harness.Hasty...), "--otlp-endpoint", endpoint, "--metrics-bind-address", address, "--metrics-secure=false")
 	process.Env = append(process.Env, "OTEL_BSP_SCHEDULE_DELAY=100")

@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sliceshift/sliceshift/e2e/harness"
+	"github.com/sliceshift/sliceshift/internal/loopback"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
@@ -35,7 +36,7 @@ type pageUsers struct {
 
 func newPageUsers(t *testing.T) *pageUsers {
 	t.Helper()
-	namespace, address := "t-"+rand.String(8), freeAddress(t)
+	namespace, address := "t-"+rand.String(8), loopback.AddressFor(t)
 	m := harness.NewManager(t, namespace, "manager.log")
 	m.Args = append(m.Args, "--ui-bind-address", address)
 	m.Run()

@@ -34,6 +34,7 @@ import (
 
 	"github.com/sliceshift/sliceshift/e2e/fixture"
 	"github.com/sliceshift/sliceshift/e2e/harness"
+	"github.com/sliceshift/sliceshift/internal/loopback"
 	"github.com/sliceshift/sliceshift/migration/plan"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	slicesapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
@@ -152,7 +153,7 @@ func (r *theatre) compare(who string, granted, used map[string]bool) {
 // startManager runs the manager for all namespaces, and returns where its metrics are.
 func (r *theatre) startManager() string {
 	r.t.Helper()
-	address := freeAddress(r.t)
+	address := loopback.AddressFor(r.t)
 	m := harness.ManagerWith(r.t, r.from.accountKubeconfig("sliceshift-system", "sliceshift-manager"), "", "manager.log")
 	m.Args = append(m.Args, "--leader-election-id", "sliceshift", "--metrics-bind-address", address)
 	m.Run()

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/sliceshift/sliceshift/e2e/harness"
+	"github.com/sliceshift/sliceshift/internal/loopback"
 )
 
 // pagePort is where a manager serves its page.
@@ -22,19 +23,12 @@ const pagePort = 8444
 // the port of the pods.
 func (s *scene) servePage() {
 	s.t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // it is closed at once
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	address := listener.Addr().String()
-	if err := listener.Close(); err != nil {
-		s.t.Fatal(err)
-	}
+	address := loopback.AddressFor(s.t)
 	m := harness.ManagerWith(s.t, s.kubeconfig, "", "served.log")
 	m.Args = append(m.Args, "--ui-bind-address", address, "--leader-election-id", "served")
 	m.Run()
 	// kubectl gives up a port that refuses one connection, so the page is there before anybody asks for it.
-	err = wait.PollUntilContextTimeout(s.ctx, 100*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(s.ctx, 100*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
 		return accepts(ctx, address), nil
 	})
 	if err != nil {

@@ -14,6 +14,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/sliceshift/sliceshift/e2e/harness"
+	"github.com/sliceshift/sliceshift/internal/loopback"
 )
 
 // oncall is an account that may use the page of a manager, and see the Migrations of a namespace.
@@ -62,12 +63,7 @@ func (s *shop) listens(address string) {
 func TestLogin(t *testing.T) {
 	built(t, "manager")
 	shop := newShop(t)
-	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := listener.Addr().String()
-	_ = listener.Close()
+	address := loopback.AddressFor(t)
 	// It watches another namespace, so that nobody writes what is shown.
 	m := harness.NewManager(t, shop.namespace+"-other", "manager.log")
 	m.Args = append(m.Args, "--ui-bind-address", address)
