@@ -48,6 +48,9 @@ type Ahead interface {
 	Withdraw(pair Pair) Verdict
 	// Fills says whether there is any, as far as that is known: it finds out with Ahead.
 	Fills(pair Pair) bool
+	// Place has the volume made that another one of the ordinal waits for (Beside.Awaited), and nothing put into it. Ahead does
+	// it as well: it is asked where this one is not to be filled yet. It is done where nobody waits for the volume.
+	Place(pair Pair) Verdict
 }
 
 // Claimer is a method that fills a claim which may be there before anything is put into it.

@@ -152,6 +152,7 @@ var embeddedOnly = map[string]string{
 	"TestCopyOfSeveralTurnsBack":       played,
 	"TestCopyToOtherModes":             played,
 	"TestCopyIntoWhatIsUsed":           played,
+	"TestCopyAheadOfOneClaim":          played,
 	"TestCopyWithinReach":              played,
 	"TestCopyBesideOthers":             played,
 	"TestCopyOfDevices":                played,

@@ -3,6 +3,7 @@ package move
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
@@ -18,7 +19,9 @@ import (
 
 	"github.com/sliceshift/sliceshift/e2e/fixture"
 	"github.com/sliceshift/sliceshift/e2e/harness"
+	"github.com/sliceshift/sliceshift/internal/records"
 	"github.com/sliceshift/sliceshift/internal/treetest"
+	"github.com/sliceshift/sliceshift/migration"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/volumes"
 )
@@ -129,6 +132,52 @@ func TestCopyWithinReach(t *testing.T) {
 			v.Audit()
 		})
 	}
+}
+
+// TestCopyAheadOfOneClaim: where one claim alone is copied before it is its ordinal's turn, and waits until the other one has its volume, that
+// is made meanwhile, and nothing is put into it.
+func TestCopyAheadOfOneClaim(t *testing.T) {
+	t.Parallel()
+	app := fixture.App{Replicas: 2, Claims: []string{"data", "logs"}}
+	v := newMove(t, app, harness.AcrossClusters, severally(
+		api.VolumeSpec{ClaimTemplate: "data", Method: api.MethodCopy}, api.VolumeSpec{ClaimTemplate: "logs", Method: api.MethodCopy},
+	), func(v *harness.Move) {
+		copiesAhead(v)
+		v.Migration.Spec.Volumes[0].Copy.Prefetch, v.Migration.Spec.Volumes[1].Copy.Prefetch = 0, 1
+		destination, folders := kubernetes.NewForConfigOrDie(v.To.RESTConfig()), v.T.TempDir()
+		for i, each := range v.Migration.Spec.Volumes {
+			class := each.ClaimTemplate + "-" + v.App.Namespace
+			addClassByHand(v, destination, class, storagev1.VolumeBindingWaitForFirstConsumer)
+			v.Migration.Spec.Volumes[i].StorageClassName = &class
+			for k := range app.Replicas {
+				name := fmt.Sprintf("%s-%d", each.ClaimTemplate, k)
+				folder := filepath.Join(folders, name)
+				v.Must(os.Mkdir(folder, 0o700))
+				addDisk(v, destination, class, name, "node-0", "1Gi", folder)
+			}
+		}
+	})
+	data, logs, mover, said := v.fillEach("data"), v.fillEach("logs"), v.Mover(), false
+	v.Drive(mover, func(m *api.Migration, _ migration.Outcome) error {
+		if said || aheadOf(m) == 0 {
+			return nil
+		}
+		said = true
+		if copied := m.Status.Ahead[0].Volumes; len(copied) != 2 || copied[0].Copy.Warm.Passes != 0 || copied[1].Copy.Warm.Passes == 0 {
+			t.Errorf("copied before its turn: %+v", copied)
+		}
+		now := v.Migration.Spec.Volumes[0]
+		now.Copy.Cutover = api.CutoverNow
+		return mover.Store.Change(v.Ctx, records.Change{Volumes: []api.VolumeSpec{now, v.Migration.Spec.Volumes[1]}})
+	})
+	v.ExpectMoved()
+	if !said {
+		t.Error("nothing was copied before its turn")
+	}
+	v.expectEqual(data, v.places(v.There(), "data"))
+	v.expectEqual(logs, v.places(v.There(), "logs"))
+	v.expectNoMovers()
+	v.Audit()
 }
 
 // TestCopyIntoWhatIsUsed: a volume that has files already, and that the binder has chosen for a copy, is left as it is, whatever its policy;

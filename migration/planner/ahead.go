@@ -74,13 +74,17 @@ func (p earlyPlanner) copy(k, turns int32) *plan.Decision {
 // early is what is next of a volume whose ordinal's turn comes after some others.
 func (p earlyPlanner) early(v plan.OrdinalVolume, turns int32) volumes.Verdict {
 	method := aheadOf(v)
-	switch {
-	case method == nil || v.Copy == nil:
+	if method == nil || v.Copy == nil {
 		return volumes.Verdict{}
-	case v.Copy.Asked.Prefetch < turns: // it may have been more before
-		return method.Withdraw(p.pair(v))
 	}
-	return method.Ahead(p.pair(v))
+	pair := p.pair(v)
+	if v.Copy.Asked.Prefetch >= turns {
+		return method.Ahead(pair)
+	}
+	return volumes.First(
+		func() volumes.Verdict { return method.Place(pair) },
+		func() volumes.Verdict { return method.Withdraw(pair) }, // more turns may have been asked for before
+	)
 }
 
 // prefetched says whether any volume of an ordinal is copied so many turns before its own.

@@ -157,7 +157,11 @@ func TestAheadTurnedIsDropped(t *testing.T) {
 // early is about the copy of an ordinal before it is its turn: ordinal 2 is on its way, and as many as asked for are copied
 // before.
 func early(k, prefetch int32, changes ...func(*plan.Snapshot)) plan.Decision {
-	all := append([]func(*plan.Snapshot){unbudgeted, sends(2), byCopy(func(*api.CopyAttempt, *volumes.Copying) {}), func(s *plan.Snapshot) {
+	return Plan(midway(append(isEarly(k, prefetch), changes...)...).Snapshot)
+}
+
+func isEarly(k, prefetch int32) []func(*plan.Snapshot) {
+	return []func(*plan.Snapshot){unbudgeted, sends(2), byCopy(func(*api.CopyAttempt, *volumes.Copying) {}), func(s *plan.Snapshot) {
 		s.Spec.Prefetch, s.Early = prefetch, &k
 		for i := range s.Volumes {
 			s.Volumes[i].Copy.Asked.Prefetch = prefetch
@@ -165,8 +169,7 @@ func early(k, prefetch int32, changes ...func(*plan.Snapshot)) plan.Decision {
 				s.Volumes[i].Method, s.Volumes[i].Copy = api.MethodRebind, nil
 			}
 		}
-	}}, changes...)
-	return Plan(midway(all...).Snapshot)
+	}}
 }
 
 // TestEarly: what comes next is copied while another one is on its way, kept in a pause and between two turns, and removed
@@ -249,6 +252,56 @@ func TestEarly(t *testing.T) {
 			}
 			if got.Record != nil && (tc.changes == nil) && got.Record.Handoff.Ordinal != 2 {
 				t.Errorf("who is on the way is recorded as %+v", got.Record.Handoff)
+			}
+		})
+	}
+}
+
+// TestEarlyPlaces: of two volumes that are made where a pod runs the second alone is copied before it is its ordinal's turn. The first gets
+// its place before, and nothing else: the other one waits for that.
+func TestEarlyPlaces(t *testing.T) {
+	two := func(ofData, ofLogs int32, placed ...string) func(*plan.Snapshot) {
+		return func(s *plan.Snapshot) {
+			s.Record.Ahead = []api.CopyAhead{{Ordinal: 1}}
+			for i := range s.Volumes {
+				v := &s.Volumes[i]
+				if v.Ordinal == 3 {
+					plantest.CarryOver(v, s.UID)
+				}
+				if v.Ordinal != 1 {
+					continue
+				}
+				v.Copy.Asked.Prefetch = map[string]int32{"data": ofData, "logs": ofLogs}[v.Template]
+				v.Copy.WaitsForPod, v.Copy.Pod = true, volumes.CopyPod{Found: true, Ready: true, Node: "node"}
+				v.Copy.Entrance = volumes.Entrance{Found: true, Address: "receiver:8722"}
+				v.Copy.Incoming.Claim = volumes.Claim{Found: true, Ours: true, UID: "incoming", Phase: "Pending"}
+				if slices.Contains(placed, v.Template) {
+					v.Copy.Incoming.Claim.Phase, v.Copy.Incoming.Claim.Volume = "Bound", v.Template
+					v.Copy.Incoming.Volume = volumes.Volume{Found: true, Name: v.Template, ClaimRef: volumes.Ref{Namespace: v.Copy.Incoming.Ref.Namespace, Name: v.Copy.Incoming.Ref.Name, UID: "incoming"}}
+				}
+				s.Record.Ahead[0].Volumes = append(s.Record.Ahead[0].Volumes, api.HandoffVolume{ClaimTemplate: v.Template, Name: v.Source.Volume.Name, Disk: volumes.Disk(v.Source.Volume.Handle), Copy: api.CopyAttempt{Number: 7, Begun: "migration.1", Giver: string(plan.SourceSide)}})
+			}
+		}
+	}
+	for name, tc := range map[string]struct {
+		change func(*plan.Snapshot)
+		want   string // of which template a receiver is made; empty: of none
+	}{
+		"the first is placed":      {two(0, 1), "data"},
+		"and then the other one":   {two(0, 1, "data"), "logs"},
+		"the first alone is asked": {two(1, 0), "data"},
+		"and the other one waits":  {two(1, 0, "data"), "data"},
+		"both are asked":           {two(1, 1), "data"},
+		"neither is":               {two(0, 0), ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := Plan(midway(slices.Concat([]func(*plan.Snapshot){logged}, isEarly(1, 1), []func(*plan.Snapshot){tc.change})...).Snapshot)
+			made := ""
+			if e := got.Effect; e != nil && e.Volume.Verb == volumes.CreateMover && e.Volume.Copy.Role == volumes.RoleReceiver {
+				made = e.Template
+			}
+			if made != tc.want {
+				t.Errorf("a receiver is made of %q, want %q: %+v", made, tc.want, got)
 			}
 		})
 	}

@@ -52,7 +52,7 @@ func TestPlace(t *testing.T) {
 		t.Errorf("made: %+v", made.Copy)
 	}
 	starts := receives(func(*volumes.Mover) {})
-	if got := (Copy{}).Ahead(unplaced(t, starts)); !strings.Contains(got.Waits, "has made its key") {
+	if got := (Copy{}).Ahead(unplaced(t, starts)); !strings.Contains(got.Waits, "has made its key; another claim of the ordinal waits for the volume") {
 		t.Errorf("while it starts: %+v", got)
 	}
 	there := func(c *volumes.Copying) {
@@ -75,6 +75,22 @@ func TestPlace(t *testing.T) {
 	}
 }
 
+// TestPlaceLater: where the claim itself is copied later, that is all that is done before; an ordinal that goes back gets nothing.
+func TestPlaceLater(t *testing.T) {
+	later := func(c *volumes.Copying) { c.Asked.Warm = api.CopyWarmAuto }
+	if got := (Copy{}).Place(unplaced(t, later)); got.Action == nil || got.Action.Verb != volumes.CreateMover || got.Action.Copy.Role != volumes.RoleReceiver {
+		t.Errorf("got %+v", got)
+	}
+	for name, change := range map[string]func(*volumes.Copying){
+		"nobody waits for it": func(c *volumes.Copying) { c.Beside.Awaited = false },
+		"it goes back":        func(c *volumes.Copying) { c.Back = true },
+	} {
+		if got := (Copy{}).Place(unplaced(t, later, change)); !got.Done() {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+}
+
 // TestPlaceFails: what keeps such a volume from being made is told, and nothing is stopped; what is on it already is left as it is.
 func TestPlaceFails(t *testing.T) {
 	late := func(c *volumes.Copying) {
@@ -87,7 +103,7 @@ func TestPlaceFails(t *testing.T) {
 		t.Fatalf("nothing is recorded: %+v", recorded)
 	}
 	got := Copy{}.Ahead(unplaced(t, late, func(c *volumes.Copying) { c.Attempt = *recorded.Attempt }))
-	if got.Blocked == nil || got.Blocked.Reason != volumes.ReasonCopyStuck || !strings.Contains(got.Blocked.Message, "no node has room") {
+	if got.Blocked == nil || got.Blocked.Reason != volumes.ReasonCopyStuck || !strings.Contains(got.Blocked.Message, "has got no volume, which another claim of the ordinal waits for") || !strings.Contains(got.Blocked.Message, "no node has room") {
 		t.Errorf("a person is told: %+v", got)
 	}
 	holds := receives(func(m *volumes.Mover) { m.Ended, m.Result.Holds = true, "ledger" })

@@ -61,15 +61,43 @@ func (v view) troubled(since time.Time, why string) volumes.Verdict {
 
 // told has a person told where no warm pass has come about for long. It is tried on all the same.
 func (v view) told(verdict volumes.Verdict) volumes.Verdict {
-	warm := v.c.Attempt.Warm
-	if verdict.Waits == "" || warm.TroubleSince.IsZero() || v.c.Now.Sub(warm.TroubleSince.Time) < unmounted || v.underWay() || !v.c.Pod.Runs() || !v.c.Pod.Ready {
+	if !v.overdue(verdict) {
 		return verdict
 	}
-	_, why := v.missing()
 	return blocked(volumes.ReasonCopyStuck,
-		fmt.Sprintf("for %s claim %s/%s is not copied while its ordinal runs: %s%s. Nothing is stopped for it", rounded(v.c.Now.Sub(warm.TroubleSince.Time)), v.Giver.Ref.Namespace, v.Giver.Ref.Name, cmp.Or(why, warm.Trouble), v.hampered()),
+		fmt.Sprintf("for %s claim %s/%s is not copied while its ordinal runs: %s%s. Nothing is stopped for it", v.inTrouble(), v.Giver.Ref.Namespace, v.Giver.Ref.Name, v.trouble(), v.hampered()),
 		fmt.Sprintf("look at both pods: %s, and on the other side: %s. What copy.image, copy.transport, copy.serviceType and copy.address of claim template %s say is corrected in spec.volumes, or with --volume: it is tried again by itself, with pods made anew",
 			v.describe(volumes.RoleReceiver), v.describe(volumes.RoleWarm), v.Template))
+}
+
+// toldUnplaced has a person told where the volume is not made that another claim waits for.
+func (v view) toldUnplaced(verdict volumes.Verdict) volumes.Verdict {
+	in := v.c.Incoming.Ref
+	if !v.overdue(verdict) {
+		if verdict.Waits != "" {
+			verdict.Waits += "; another claim of the ordinal waits for the volume that this pod is made for"
+		}
+		return verdict
+	}
+	return blocked(volumes.ReasonCopyStuck,
+		fmt.Sprintf("for %s claim %s/%s has got no volume, which another claim of the ordinal waits for, to be within the reach of one node with it: %s. Nothing is stopped for it", v.inTrouble(), in.Namespace, in.Name, v.trouble()),
+		fmt.Sprintf("look at the pod that the volume is made for: %s, and at the claim: %s. It is tried again by itself, with a pod made anew, also where copy.image of claim template %s is corrected in spec.volumes, or with --volume", v.describe(volumes.RoleReceiver), v.c.Incoming.Describe(), v.Template))
+}
+
+// overdue says whether what is waited for before the stop has had trouble for so long that a person is told.
+func (v view) overdue(verdict volumes.Verdict) bool {
+	since := v.c.Attempt.Warm.TroubleSince
+	return verdict.Waits != "" && !since.IsZero() && v.c.Now.Sub(since.Time) >= unmounted && !v.underWay() && v.c.Pod.Runs() && v.c.Pod.Ready
+}
+
+func (v view) inTrouble() time.Duration {
+	return rounded(v.c.Now.Sub(v.c.Attempt.Warm.TroubleSince.Time))
+}
+
+// trouble is what a warm pass lacks now, or did when that was recorded.
+func (v view) trouble() string {
+	_, why := v.missing()
+	return cmp.Or(why, v.c.Attempt.Warm.Trouble)
 }
 
 // underWay says whether both movers know each other, for longer than it takes to find out that they do not reach each other.

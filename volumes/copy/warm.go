@@ -69,6 +69,16 @@ func (Copy) Ahead(pair volumes.Pair) volumes.Verdict {
 // Fills says whether passes are made while the ordinal runs.
 func (Copy) Fills(pair volumes.Pair) bool { return viewOf(pair).warms() }
 
+// Place has the new volume made while the ordinal runs on a volume that is copied later.
+func (Copy) Place(pair volumes.Pair) volumes.Verdict {
+	v := viewOf(pair)
+	if v.c.Back {
+		return volumes.Verdict{}
+	}
+	v.warming = true
+	return v.place()
+}
+
 // place has the new volume made while the ordinal runs, although nothing is copied into it before the stop: another one of the ordinal is
 // to be within its reach, and its passes wait for that. A receiver mounts it, and hears of nobody.
 func (v view) place() volumes.Verdict {
@@ -83,9 +93,9 @@ func (v view) place() volumes.Verdict {
 		return v.slowly(v.afterTorn())
 	}
 	if verdict, over := v.ended(); over {
-		return v.told(verdict)
+		return v.toldUnplaced(verdict)
 	}
-	return v.told(volumes.First(v.hindered, v.incoming, func() volumes.Verdict { return v.need(volumes.RoleReceiver) }, v.filled))
+	return v.toldUnplaced(volumes.First(v.hindered, v.incoming, func() volumes.Verdict { return v.need(volumes.RoleReceiver) }, v.filled))
 }
 
 // Withdraw deletes the movers of a warm pass. What they have copied stays, and counts.
