@@ -144,7 +144,7 @@ vet:
 
 unit: RACE =
 unit race: # the tests that need no cluster, in a random order; with the race detector they are several times as slow
-	@$(GOTEST) $(RACE) -shuffle=on $$(./hack/packages concurrent)
+	@$(GOTEST) $(RACE) -timeout 25m -shuffle=on $$(./hack/packages concurrent)
 
 unit-sequential: # those of packages without goroutines, which have no use for the race detector
 	@$(GOTEST) -timeout 20m -shuffle=on $$(./hack/packages sequential)

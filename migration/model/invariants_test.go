@@ -18,7 +18,7 @@ import (
 // invariants; empty when nothing is.
 func (m *machine) check() string {
 	wrong := m.broken
-	for _, invariant := range []func() string{m.atMostOne, m.exclusiveVolumes, m.currentVolumes, m.dataKept, m.budgetKept} {
+	for _, invariant := range []func() string{m.atMostOne, m.exclusiveVolumes, m.currentVolumes, m.withinReach, m.dataKept, m.budgetKept} {
 		if found := invariant(); found != "" {
 			wrong = append(wrong, found)
 		}

@@ -26,7 +26,11 @@ func (r *run) laggards() func(step) bool {
 	if r.index(3, "in time") == 0 {
 		return everyone
 	}
-	lag := []kind{rapid.SampledFrom(kinds).Draw(r.t, "lags"), rapid.SampledFrom(kinds).Draw(r.t, "lags too")}
+	some := kinds
+	if len(r.yards) > 0 && r.index(2, "of movers") == 0 {
+		some = moverKinds
+	}
+	lag := []kind{rapid.SampledFrom(some).Draw(r.t, "lags"), rapid.SampledFrom(some).Draw(r.t, "lags too")}
 	side := rapid.SampledFrom(append(slices.Clone(plan.SideNames), "")).Draw(r.t, "on")
 	return func(s step) bool { return !slices.Contains(lag, s.kind) || side != "" && s.side != side }
 }

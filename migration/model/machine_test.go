@@ -31,6 +31,9 @@ func TestMachineOfMethods(t *testing.T) {
 		if c.Method == api.MethodCopy {
 			c.Prefetch = rapid.Int32Range(0, 2).Draw(t, "prefetch")
 			c.Limit = rapid.SampledFrom([]time.Duration{0, time.Minute}).Draw(t, "limit")
+			c.WaitsForPod = rapid.Bool().Draw(t, "waits for a pod")
+			some := rapid.SampledFrom([][]string{nil, {"data"}, {"wal"}, {"data", "wal"}})
+			c.Cold, c.Late = some.Draw(t, "cold"), some.Draw(t, "late")
 		}
 		walk(t, c)
 	})
@@ -40,7 +43,9 @@ func TestMachineOfMethods(t *testing.T) {
 func walk(t *rapid.T, c plantest.Scenario) {
 	r := &run{machine: newMachine(c.Build()), t: t}
 	r.processes = []*process{r.newProcess(), r.newProcess()}
-	r.passes(r.processes[0], rapid.IntRange(0, 24*int(r.begin.Source.Set.Replicas)).Draw(t, "head start"), everyone)
+	for range 3 {
+		r.passes(r.processes[0], rapid.IntRange(0, 8*int(r.begin.Source.Set.Replicas)).Draw(t, "head start"), r.laggards())
+	}
 	actions := map[string]func(*rapid.T){
 		"":         func(t *rapid.T) { r.t = t; r.verify() },
 		"passes":   r.somePasses,

@@ -67,6 +67,8 @@ type machine struct {
 	broken []string
 	// yards have what there is of copies, for each claim; nil: none is copied.
 	yards []yard
+	// zones are how many there are besides the first one.
+	zones int
 	// ran are the disks of method Empty that an ordinal has run on.
 	ran []string
 	// handoffs counts those that have ended: each takes a while.

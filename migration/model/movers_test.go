@@ -24,15 +24,18 @@ const (
 	snapsAct     kind = "snapshot controller or sidecar acts"
 )
 
+// moverKinds are all of them; the last ones are of a pair of movers.
+var moverKinds = []kind{copyBinds, moverStarts, moverGoes, moverLetsGo, snapsAct, bytesArrive, receiverEnds, senderEnds}
+
 // moverSteps are those of a world in which claims are copied.
 func moverSteps() []step {
 	var steps []step
 	for _, name := range plan.SideNames {
-		for _, k := range []kind{copyBinds, moverStarts, moverGoes, moverLetsGo, snapsAct} {
+		for _, k := range moverKinds[:5] {
 			steps = append(steps, step{k, name, -1})
 		}
 	}
-	for _, k := range []kind{bytesArrive, receiverEnds, senderEnds} {
+	for _, k := range moverKinds[5:] {
 		steps = append(steps, step{k, plan.SourceSide, -1})
 	}
 	return steps
@@ -100,6 +103,9 @@ func (m *machine) bindMoverClaim(i int, claim *moverClaim) bool {
 	if claim.Volume == "" {
 		name := "pvc-" + string(claim.UID)
 		handle, content := "disk-"+name, 0
+		if m.waitsForPod(i) && !m.place(i, claim, handle) {
+			return false
+		}
 		if bySnapshot(m.State.Volumes[i]) {
 			from, there := m.restorable(y, claim)
 			if !there {
@@ -158,6 +164,9 @@ func (m *machine) startMover(i int, side plan.SideName) bool {
 		volume := m.volume(i, side, claim.Volume)
 		if volume.ClaimRef.Name != claim.name || volume.ClaimRef.UID != claim.UID {
 			continue // it is not the claim's any more
+		}
+		if _, one := m.zoneOf(i, side, append(slices.Clone(pod.near), volume.Name)); !one {
+			continue // no node reaches them
 		}
 		if attached := simulate.AttachedTo(side); m.Attaches && pod.role == volumes.RoleReceiver && !slices.Contains(volume.Attachments, attached) {
 			volume.Attachments = append(slices.Clone(volume.Attachments), attached)

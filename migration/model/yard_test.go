@@ -27,6 +27,8 @@ type yard struct {
 	// copy is negative, and an empty disk 0.
 	content map[string]int
 	written int
+	// zones are where the disks are, by their handles; 0: where the ordinal was at the beginning.
+	zones map[string]int
 	// made are the claims for which a volume was made, and twice is one for which that was done again.
 	made  []string
 	twice string
@@ -51,6 +53,8 @@ type mover struct {
 	role       volumes.Role
 	pod, claim string
 	mounted    string
+	// near are the volumes within whose reach it must run.
+	near []string
 }
 
 type spareVolume struct {
@@ -65,7 +69,7 @@ func yardsOf(s plan.Snapshot) []yard {
 	}
 	yards := make([]yard, len(s.Volumes))
 	for i, v := range s.Volumes {
-		yards[i] = yard{content: map[string]int{v.Source.Volume.Handle: 1}, written: 1, album: album{shots: map[string]int{}}}
+		yards[i] = yard{content: map[string]int{v.Source.Volume.Handle: 1}, written: 1, zones: map[string]int{}, album: album{shots: map[string]int{}}}
 	}
 	return yards
 }
@@ -74,7 +78,7 @@ func fillsSecond(v plan.OrdinalVolume) bool { return v.Method.FillsSecond() }
 
 func (y yard) clone() yard {
 	y.claims, y.movers, y.spare = slices.Clone(y.claims), slices.Clone(y.movers), slices.Clone(y.spare)
-	y.doors, y.made, y.content = slices.Clone(y.doors), slices.Clone(y.made), maps.Clone(y.content)
+	y.doors, y.made, y.content, y.zones = slices.Clone(y.doors), slices.Clone(y.made), maps.Clone(y.content), maps.Clone(y.zones)
 	y.album = y.album.clone()
 	return y
 }
@@ -180,6 +184,7 @@ func (m *machine) lookAtCopy(seen *volumes.Copying, v plan.OrdinalVolume, record
 		m.lookAtSnapshots(seen, v, recorded)
 		return
 	}
+	seen.WaitsForPod = m.State.Volumes[i].Copy.WaitsForPod
 	if slices.Contains(y.doors, seen.Incoming.Ref.Name) {
 		seen.Entrance = volumes.Entrance{Found: true, Address: "receiver:8722"}
 	}
@@ -281,7 +286,7 @@ func (m *machine) writeMover(y *yard, e plan.Effect) error {
 		y.movers = append(y.movers, mover{side: e.Side, role: a.Copy.Role, pod: a.Copy.Pod, claim: a.Ref.Name, Mover: volumes.Mover{
 			Found: true, UID: m.NewUID(), ResourceVersion: m.NewVersion(), Attempt: a.Copy.Attempt, Pass: a.Copy.Pass, Fence: a.Fence,
 			Warm: a.Copy.Warm, Node: a.Copy.Node, Made: m.State.Now,
-		}})
+		}, near: nearOf(e)})
 		return nil
 	}
 	if pod == nil || pod.UID != a.UID || pod.ResourceVersion != a.ResourceVersion {

@@ -3,6 +3,7 @@ package plantest
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -42,6 +43,11 @@ type Scenario struct {
 	Prefetch int32
 	// Limit is for how long an ordinal may be copied while it is down; 0: for as long as it takes.
 	Limit time.Duration
+	// WaitsForPod is true when the new volumes of copies are made where a pod mounts them (WaitForFirstConsumer).
+	WaitsForPod bool
+	// Cold are the claim templates that are copied once the ordinal is down alone, and Late those of which nothing is
+	// copied before it is their ordinal's turn.
+	Cold, Late []string
 	// OwnNames is true when the user has made Services for the pods of the source.
 	OwnNames bool
 }
@@ -148,7 +154,13 @@ func (c Scenario) boundVolume(s plan.Snapshot, ordinal int32, template string) p
 	v := plan.OrdinalVolume{Ordinal: ordinal, Template: template, Method: c.Method}
 	v.Word = volumes.Word{FillsFromPeers: true, FilledShown: true, ReturnsToKept: true}
 	if c.Method == api.MethodCopy {
-		v.Copy = &volumes.Copying{Asked: volumes.CopyAsked{Image: "mover", Prefetch: c.Prefetch, Limit: c.Limit}}
+		v.Copy = &volumes.Copying{Asked: volumes.CopyAsked{Image: "mover", Prefetch: c.Prefetch, Limit: c.Limit}, WaitsForPod: c.WaitsForPod}
+		if slices.Contains(c.Cold, template) {
+			v.Copy.Asked.Warm = api.CopyWarmNone
+		}
+		if slices.Contains(c.Late, template) {
+			v.Copy.Asked.Prefetch = 0
+		}
 	}
 	v.Source.Ref = volumes.Ref{Namespace: s.Source.Namespace, Name: claim}
 	v.Destination.Ref = volumes.Ref{Namespace: s.Destination.Namespace, Name: fmt.Sprintf("%s-%s-%d", template, s.Destination.Set.Name, ordinal)}
