@@ -108,10 +108,10 @@ func (m *machine) bindMoverClaim(i int, claim *moverClaim) bool {
 		}
 		if bySnapshot(m.State.Volumes[i]) {
 			from, there := m.restorable(y, claim)
-			if !there {
+			if handle = "csi.example/" + name; !there || m.Attaches && !m.place(i, claim, handle) {
 				return false
 			}
-			handle, content = "csi.example/"+name, y.shots[from]
+			content = y.shots[from]
 		}
 		if slices.Contains(y.made, claim.name) && !y.vanished {
 			y.twice = claim.name

@@ -245,14 +245,10 @@ func (m *machine) letGo(y *yard, at int) bool {
 // bound is the content that a VolumeSnapshot names.
 func (a *album) bound(s *snap) *snapContent { return a.contentOf(s.side, s.content) }
 
-// restorable is the handle of the snapshot from which the volume of a claim can be made, and whether there is one: where
-// the class waits for a pod, one must be placed.
+// restorable is the handle of the snapshot from which the volume of a claim can be made, and whether there is one.
 func (m *machine) restorable(y *yard, claim *moverClaim) (string, bool) {
-	placed := slices.ContainsFunc(y.movers, func(pod mover) bool {
-		return pod.role == volumes.RolePlaceholder && pod.side == claim.side && pod.claim == claim.name
-	})
 	s := y.snap(claim.side, claim.source)
-	if s == nil || !s.Ready || s.Terminating || m.Attaches && !placed {
+	if s == nil || !s.Ready || s.Terminating {
 		return "", false
 	}
 	c := y.bound(s)

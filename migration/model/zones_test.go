@@ -8,16 +8,21 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// waitsForPod says whether the new volumes of a claim are made where a pod mounts them: each in a zone of its own, unless that
-// pod must be within the reach of others.
+// waitsForPod says whether the new volumes of copies of a claim are made where a pod mounts them: each in a zone of its own,
+// unless that pod must be within the reach of others.
 func (m *machine) waitsForPod(i int) bool {
 	c := m.State.Volumes[i].Copy
 	return c != nil && c.WaitsForPod
 }
 
-// nearOf are the volumes within whose reach a receiver must run.
+// makes says whether a pod has the volume of its claim made.
+func makes(role volumes.Role) bool {
+	return role == volumes.RoleReceiver || role == volumes.RolePlaceholder
+}
+
+// nearOf are the volumes within whose reach a pod must run that has another one made.
 func nearOf(e plan.Effect) []string {
-	if c := e.Carriage.Pair.Copy; c != nil && e.Volume.Copy.Role == volumes.RoleReceiver {
+	if c := e.Carriage.Pair.Copy; c != nil && makes(e.Volume.Copy.Role) {
 		return slices.Clone(c.Beside.Taken)
 	}
 	return nil
@@ -26,7 +31,7 @@ func nearOf(e plan.Effect) []string {
 // place chooses where the new volume of a claim is made, and says whether there is a pod that it is made for.
 func (m *machine) place(i int, claim *moverClaim, handle string) bool {
 	at := slices.IndexFunc(m.yards[i].movers, func(pod mover) bool {
-		return pod.role == volumes.RoleReceiver && pod.side == claim.side && pod.claim == claim.name && !pod.Terminating && !pod.Ended
+		return makes(pod.role) && pod.side == claim.side && pod.claim == claim.name && !pod.Terminating && !pod.Ended
 	})
 	if at < 0 {
 		return false
