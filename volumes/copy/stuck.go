@@ -75,7 +75,7 @@ func (v view) toldUnplaced(verdict volumes.Verdict) volumes.Verdict {
 	in := v.c.Incoming.Ref
 	if !v.overdue(verdict) {
 		if verdict.Waits != "" {
-			verdict.Waits += "; another claim of the ordinal waits for the volume that this pod is made for"
+			verdict.Waits += "; another claim of the ordinal waits for the volume of this one"
 		}
 		return verdict
 	}
