@@ -139,4 +139,12 @@ func TestVolumeDecision(t *testing.T) {
 			t.Errorf("the pair in mode %s: -want +got\n%s", mode, diff)
 		}
 	}
+	east, west := volumes.SnapshotSide{Cluster: "east"}, volumes.SnapshotSide{Cluster: "west"}
+	for mode, from := range map[api.Mode]volumes.SnapshotSide{api.ModeRun: east, api.ModeRollback: west} {
+		copying := &volumes.Copying{Snapshot: volumes.Snapshotting{Giver: east, Taker: west}}
+		got := midway(inMode(mode)).pair(plan.OrdinalVolume{Method: api.MethodSnapshot, Copy: copying}).Copy.Snapshot
+		if got.Giver != from || got.Taker == from {
+			t.Errorf("snapshots in mode %s are taken in %+v, and restored in %+v", mode, got.Giver, got.Taker)
+		}
+	}
 }

@@ -90,3 +90,24 @@ func turned(t *testing.T) (*world, volumestest.Late) {
 	t.Fatal("no copy is taken over")
 	return nil, volumestest.Late{}
 }
+
+// TestTurnedInTheLastPass: where the move turns round in the last pass both movers go before the volume is pointed back: the sender has it
+// mounted, and the receiver would be left over.
+func TestTurnedInTheLastPass(t *testing.T) {
+	w := until(t, introduced)
+	w.Turn()
+	pair := w.Pair()
+	seen := *pair.Copy
+	pair.Copy = &seen
+	for _, role := range []volumes.Role{volumes.RoleSender, volumes.RoleReceiver} {
+		m := map[volumes.Role]*volumes.Mover{volumes.RoleSender: &seen.Sender, volumes.RoleReceiver: &seen.Receiver}[role]
+		got := (Copy{}).Transfer(pair).Action
+		if got == nil || got.Verb != volumes.DeleteMover || got.UID != m.UID {
+			t.Fatalf("with its %s: %+v", role, got)
+		}
+		*m = volumes.Mover{}
+	}
+	if got := (Copy{}).Transfer(pair).Action; got == nil || got.Verb == volumes.DeleteMover {
+		t.Errorf("with no mover: %+v", got)
+	}
+}

@@ -309,6 +309,9 @@ func TestWarmed(t *testing.T) {
 	if got := after(stale+time.Second, 3600); !got.Done() {
 		t.Errorf("after one that has taken long: %+v", got)
 	}
+	if got := after(time.Hour+time.Second, 3600).Action; got == nil || got.Verb != volumes.CreateMover {
+		t.Errorf("longer after it than it has taken: %+v", got)
+	}
 }
 
 // TestSealIsForgotten: an ordinal that has run again since its copy was sealed is copied and sealed anew.
