@@ -91,6 +91,23 @@ func TestPlaceLater(t *testing.T) {
 	}
 }
 
+// TestPlacedAfterTrouble: once the volume is there what kept it from being made is forgotten: its first pass, later, is not told of as one
+// that has not come about since then.
+func TestPlacedAfterTrouble(t *testing.T) {
+	trouble := func(c *volumes.Copying) {
+		c.Asked.Warm = api.CopyWarmAuto
+		c.Attempt.Warm.Trouble, c.Attempt.Warm.TroubleSince = "no node has room", metav1.NewTime(c.Now.Add(-unmounted))
+	}
+	there := func(c *volumes.Copying) { c.Beside.Awaited = false }
+	got := Copy{}.Place(unplaced(t, trouble, there)).Attempt
+	if got == nil || got.Warm.Trouble != "" || !got.Warm.TroubleSince.IsZero() {
+		t.Fatalf("recorded is %+v", got)
+	}
+	if got := (Copy{}).Place(unplaced(t, trouble, there, func(c *volumes.Copying) { c.Attempt = *got })); !got.Done() {
+		t.Errorf("then: %+v", got)
+	}
+}
+
 // TestPlaceFails: what keeps such a volume from being made is told, and nothing is stopped; what is on it already is left as it is.
 func TestPlaceFails(t *testing.T) {
 	late := func(c *volumes.Copying) {

@@ -59,6 +59,17 @@ func (v view) troubled(since time.Time, why string) volumes.Verdict {
 	return volumes.Verdict{Attempt: &next}
 }
 
+// untroubled forgets what kept a volume from being made, or a pass from coming about, that is not tried now: the next pass is
+// not late by that.
+func (v view) untroubled() volumes.Verdict {
+	if v.c.Attempt.Warm.TroubleSince.IsZero() {
+		return volumes.Verdict{}
+	}
+	next := v.c.Attempt
+	next.Warm.Trouble, next.Warm.TroubleSince = "", metav1.Time{}
+	return volumes.Verdict{Attempt: &next}
+}
+
 // told has a person told where no warm pass has come about for long. It is tried on all the same.
 func (v view) told(verdict volumes.Verdict) volumes.Verdict {
 	if !v.overdue(verdict) {

@@ -84,7 +84,7 @@ func (Copy) Place(pair volumes.Pair) volumes.Verdict {
 func (v view) place() volumes.Verdict {
 	switch {
 	case !v.c.Beside.Awaited || !v.c.WaitsForPod || v.c.Incoming.Bound():
-		return volumes.Verdict{}
+		return v.untroubled()
 	case v.c.Attempt.Dropped:
 		return v.begin()
 	case v.c.Attempt.Holds != "":
