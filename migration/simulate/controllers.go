@@ -112,11 +112,6 @@ func (w *World) createPod(name plan.SideName, ordinal int32) {
 	w.State.Side(name).SetPod(plan.Pod{Ordinal: ordinal, UID: w.NewUID(), Owned: true, Node: string(name)})
 }
 
-// AttachedTo is the attachment of a volume to the node of a side: there is one on each.
-func AttachedTo(name plan.SideName) volumes.Attachment {
-	return volumes.Attachment{Name: string(name), Node: string(name)}
-}
-
 // ControlBudgets lets the disruption controller of a side observe.
 func (w *World) ControlBudgets(name plan.SideName) bool {
 	side := w.State.Side(name)
@@ -241,6 +236,7 @@ func (w *World) Gone(name plan.SideName, ordinal int32) bool {
 	if !found || !pod.Terminating {
 		return false
 	}
+	w.letGo(name, ordinal, pod.Node)
 	side.RemovePod(ordinal)
 	w.touch(name, ordinal)
 	return true

@@ -162,7 +162,9 @@ func (a apiServer) applyMover(v *plan.OrdinalVolume, action volumes.Action) erro
 	case volumes.TellMover:
 		m.Peer = action.Copy.Peer
 	case volumes.DeleteMover:
+		node := m.Node
 		*m = volumes.Mover{}
+		a.leftBy(v, action.Copy.Role, node)
 	default:
 	}
 	return nil
@@ -276,6 +278,9 @@ func (w *World) settleMovers(v *plan.OrdinalVolume) bool {
 	}{{r, v.Copy.Incoming}, {&v.Copy.Sender, v.Copy.Outgoing}, {&v.Copy.Warm, *own}} {
 		if each.mover.Found && each.mover.Key == "" && each.on.Bound() {
 			each.mover.Key, each.mover.ResourceVersion = "key-"+string(each.mover.UID), w.NewVersion()
+			if each.mover == r {
+				w.attachFilled(v)
+			}
 			return true
 		}
 	}

@@ -78,6 +78,7 @@ func (w *World) run(decide func(*World) plan.Decision, show func(Step)) Result {
 	}
 	s.Holder, s.Engaged = "dry-run", false
 	w.cutOver()
+	w.attaching()
 	w.passes = true
 	w.Settle()
 	result := Result{Fewest: available(w)}
