@@ -145,7 +145,7 @@ func renderHeld(set *api.StatefulSet, status *api.StatefulSetStatus, decision de
 func renderFailure(set *api.StatefulSet, status *api.StatefulSetStatus, failed error) {
 	for kind, verbs := range map[string][]decide.Verb{
 		api.ConditionFailedCreatePod: {decide.Create},
-		api.ConditionFailedUpdatePod: {decide.BeginInPlace, decide.PatchInPlace, decide.FinishInPlace, decide.GrowClaims, decide.CreateClaims, decide.OwnClaims, decide.Repair, decide.Relabel, decide.Announce, decide.Delete, execute.OpenGate, execute.CloseGate, execute.TellState},
+		api.ConditionFailedUpdatePod: {decide.BeginInPlace, decide.PatchInPlace, decide.FinishInPlace, decide.GrowClaims, decide.CreateClaims, decide.OwnClaims, decide.Repair, decide.Relabel, decide.NoteAvailable, decide.Announce, decide.Delete, execute.OpenGate, execute.CloseGate, execute.TellState},
 	} {
 		message := refusal(failed, verbs)
 		switch {

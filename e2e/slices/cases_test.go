@@ -29,6 +29,7 @@ var embeddedOnly = map[string]string{
 	"TestLostClaim":           slowStarts,
 	"TestPodsToCome":          slowStarts,
 	"TestUnhealthyEvictions":  slowStarts,
+	"TestY2UnhealthyPodsStay": slowStarts, "TestY2UnhealthyPodsStayAsNative": slowStarts, "TestY2AlwaysAllow": slowStarts, "TestY2ShareOfNothing": slowStarts, "TestY2NeverAvailable": slowStarts,
 	"TestDeadline":            slowStarts,
 	"TestRecreateIsTakenBack": slowStarts,
 	"TestScaleStrategy":       slowStarts,

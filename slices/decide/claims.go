@@ -41,7 +41,7 @@ func (d *facts) grows(pod *Pod) bool {
 func (d *facts) claimsFirst(pod *Pod) GrowthState {
 	state, anew := pod.Growth.State, d.outdated(pod) && !d.inPlace(pod)
 	switch {
-	case d.outdated(pod) && (free(pod) || state == Unbound), state == AwaitsFileSystem && (anew || d.remounts(pod)):
+	case d.outdated(pod) && (down(pod) || state == Unbound), state == AwaitsFileSystem && (anew || d.remounts(pod)):
 		return Grown
 	default:
 		return state

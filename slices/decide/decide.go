@@ -9,7 +9,10 @@
 //	            owned ordinals that are not available, plus the pods above the range that
 //	            stand in for them (maxSurge); pods whose claims grow for the update count
 //	            against it, though they serve
-//	free        a pod of an old revision that is not Ready anyway: first, and at once
+//	free        a pod that is not Ready, and of another revision than the current one, or was
+//	            never available: first, and at once
+//	unhealthy   one of the current revision that is not Ready, and may have been available:
+//	            first, while no more pods than the budget are unavailable
 //	paid for    an available one: in the order of the strategy, while the budget lasts,
 //	            when nothing is left to scale and, in OrderedReady, no batch is under way
 //	paid        one that is Ready, and not for minReadySeconds yet, counts as unavailable
@@ -29,9 +32,11 @@
 //	    unavailable than maxUnavailable, or than were before; nor are more not Ready;
 //	D2  nothing is done to a pod that is Terminating, but for whose its claims are;
 //	D3  nothing below the partition is updated, and nothing while the set is paused;
-//	D4  a pod of an old revision that is not Ready costs nothing to replace,
-//	    so that a broken roll-out can always be rolled back or forward;
-//	D5  whatever is not as it shall be is acted on, or is held for a reason that is told.
+//	D4  a pod that is not Ready costs nothing to replace unless it may have been available at
+//	    the current revision, so that a broken roll-out can always be rolled back or forward;
+//	D5  whatever is not as it shall be is acted on, or is held for a reason that is told;
+//	D6  of the pods that were available at the current revision, no more than maxUnavailable
+//	    are on their way to another one at a time, whether they are Ready or not.
 package decide
 
 import (
@@ -56,7 +61,7 @@ func Decide(in Input) Decision {
 		d.rollingBack = rollBack
 		for _, stage := range []func(){
 			d.settleInPlace, scaling.mend, scaling.create, scaling.scaleDown, scaling.endSurge,
-			updates.release, updates.update, d.withdraw, updates.merge, d.explain,
+			updates.release, updates.update, d.withdraw, updates.merge, d.note, d.explain,
 		} {
 			stage()
 		}
@@ -152,12 +157,11 @@ func (d *decider) lookAgain(after time.Duration) {
 	}
 }
 
-// spend takes one pod from the budget; a pod that does not serve is free (D4). One that
-// serves, and not for long enough to be available, was taken from it already: it goes
-// only when the budget has room for it.
+// spend takes one pod from the budget, unless it is free (D4). A pod that is not available counts
+// against the budget already: it is taken down while the budget has room for it (D6).
 func (d *decider) spend(pod *Pod) bool {
 	switch {
-	case free(pod):
+	case d.free(pod):
 		return true
 	case pod.InPlace != nil:
 		return d.spendResized(pod)
@@ -184,11 +188,34 @@ func (d *decider) spendResized(pod *Pod) bool {
 	return true
 }
 
-// free says whether nothing is lost when a pod is taken down. One that is being updated
-// in place was paid for, though its kubelet may still say that it is Ready, unless it serves
-// while it is resized.
-func free(pod *Pod) bool {
-	return pod.Terminating || pod.InPlace != nil && !pod.InPlace.Serves || !ready(pod)
+// down says whether a pod does not serve. A kubelet may call a pod Ready that is being updated in place.
+func down(pod *Pod) bool { return changing(pod) || !ready(pod) }
+
+// changing says whether a pod is Terminating or being updated in place, and does not serve: that was
+// paid for.
+func changing(pod *Pod) bool {
+	return pod.Terminating || pod.InPlace != nil && !pod.InPlace.Serves
+}
+
+// free says whether a pod may be taken down without the budget. Not Ready alone is not enough: all pods
+// of a healthy application may lose Ready for a moment.
+func (d *facts) free(pod *Pod) bool {
+	return changing(pod) || !ready(pod) && (pod.NeverAvailable || !d.current(pod) || d.Spec.Unhealthy == api.AlwaysAllow)
+}
+
+// current says whether a pod is of the current revision, or of one that means the same.
+func (d *facts) current(pod *Pod) bool {
+	return pod.Revision == d.Revisions.Current || pod.SameAs != "" && pod.SameAs == d.Revisions.Current
+}
+
+// note removes the marks of pods that are available for the first time, and stay.
+func (d *decider) note() {
+	for _, pod := range d.pods {
+		acted := slices.ContainsFunc(d.actions, func(a Action) bool { return a.Ordinal == pod.Ordinal })
+		if pod.NeverAvailable && d.available(pod) && !acted {
+			d.act(NoteAvailable, pod, pod.Revision, "")
+		}
+	}
 }
 
 // ready says whether a pod serves.

@@ -43,7 +43,7 @@ func short(d Decision) string {
 	var words []string
 	for _, a := range d.Actions {
 		switch {
-		case a.Verb == Announce && deleted[a.Ordinal]:
+		case a.Verb == Announce && deleted[a.Ordinal], a.Verb == NoteAvailable: // no pod is another one for it
 		case a.Verb == Announce:
 			words = append(words, fmt.Sprintf("Announce %d %s", a.Ordinal, a.Reason))
 		case a.Verb == Create:
@@ -53,6 +53,14 @@ func short(d Decision) string {
 		}
 	}
 	return strings.Join(words, ", ")
+}
+
+// neverUp is a slice whose pods that are not Ready were never available.
+func neverUp(in Input) Input {
+	for i := range in.Pods {
+		in.Pods[i].NeverAvailable = !in.Pods[i].Ready
+	}
+	return in
 }
 
 // heldAs is the reason for which an ordinal is held; empty: it is not.
@@ -262,9 +270,9 @@ func TestUpdate(t *testing.T) {
 		{name: "D-001 the last one", in: slice(5, "a b b b b", parallel, unavailable(2)), want: "Delete 0"},
 		{name: "D-002 a broken roll-out halts at the budget", in: slice(5, "a a b- b- b-", parallel, unavailable(3)), want: ""},
 		{name: "D-003 S-017 D-046 rolled over: only what is unavailable", in: slice(5, "a a a x- x-", parallel, unavailable(2)), want: "Delete 4, Delete 3"},
-		{name: "D-004 R-041 none is Ready: all at once", in: slice(5, "a- a- a- a- a-", parallel, unavailable(3)), want: "Delete 4, Delete 3, Delete 2, Delete 1, Delete 0"},
-		{name: "D-004 OrderedReady", in: slice(3, "a- a- a-"), want: "Delete 2, Delete 1, Delete 0"},
-		{name: "D-005 the budget is used up by new pods", in: slice(6, "a a a- b- b- b-", parallel, unavailable(3)), want: "Delete 2"},
+		{name: "D-004 R-041 none is Ready: all at once", in: neverUp(slice(5, "a- a- a- a- a-", parallel, unavailable(3))), want: "Delete 4, Delete 3, Delete 2, Delete 1, Delete 0"},
+		{name: "D-004 OrderedReady", in: neverUp(slice(3, "a- a- a-")), want: "Delete 2, Delete 1, Delete 0"},
+		{name: "D-005 the budget is used up by new pods", in: neverUp(slice(6, "a a a- b- b- b-", parallel, unavailable(3))), want: "Delete 2"},
 		{name: "D-006 healthy old ones are left", in: slice(6, "a a a x- x- x-", parallel, unavailable(3)), want: "Delete 5, Delete 4, Delete 3"},
 		{name: "D-006 one more", in: slice(6, "a a a x- x- x-", parallel, unavailable(4)), want: "Delete 5, Delete 4, Delete 3, Delete 2"},
 		{name: "K-070 S-007 a stuck roll-out is rolled forward", in: slice(3, "a a x-"), want: "Delete 2"},
@@ -319,7 +327,7 @@ func TestManyPods(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			n := int32(len(strings.Fields(c.pods)))
-			d := Decide(slice(n, c.pods, parallel, unavailable(c.unavailable)))
+			d := Decide(neverUp(slice(n, c.pods, parallel, unavailable(c.unavailable))))
 			if got := strings.Count(short(d), "Delete"); got != c.want {
 				t.Errorf("%d pods are deleted, want %d", got, c.want)
 			}

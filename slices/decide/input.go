@@ -58,6 +58,9 @@ type Spec struct {
 	// InPlaceGrace is how long a pod is not Ready before it is patched in place.
 	InPlaceGrace time.Duration
 	OnFailure    api.OnFailure
+	// Unhealthy says when a pod is replaced that is not Ready, and was available at the current revision; empty is
+	// IfHealthyBudget.
+	Unhealthy api.UnhealthyPodEvictionPolicy
 	// PrePull is true when images are pulled before a pod is deleted for an update.
 	PrePull bool
 	// Deadline is how long a roll-out may make no progress; 0: for ever.
@@ -119,6 +122,8 @@ type Pod struct {
 	Ready       bool
 	ReadySince  time.Time
 	Terminating bool
+	// NeverAvailable is true when the pod has certainly not been available since its creation. False: nobody knows.
+	NeverAvailable bool
 	// GoneBy is when the grace period of a Terminating pod ends.
 	GoneBy time.Time
 	// IdentityOK is true when its name, hostname and labels are its ordinal's;
@@ -244,6 +249,8 @@ const (
 	BeginInPlace  Verb = "BeginInPlace"
 	PatchInPlace  Verb = "PatchInPlace"
 	FinishInPlace Verb = "FinishInPlace"
+	// NoteAvailable removes the mark of a pod that had not been available before.
+	NoteAvailable Verb = "NoteAvailable"
 	// GrowClaims asks for the claims of a pod to grow before it is updated.
 	GrowClaims Verb = "GrowClaims"
 	// PrePull makes a pod that pulls the images of a revision on the node of the pod.

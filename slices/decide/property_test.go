@@ -90,6 +90,7 @@ func anySpec(t *rapid.T) Spec {
 	if spec.MaxSurge > 0 && rapid.Bool().Draw(t, "only surge") {
 		spec.MaxUnavailable = 0
 	}
+	spec.Unhealthy = rapid.SampledFrom([]api.UnhealthyPodEvictionPolicy{api.IfHealthyBudget, api.IfHealthyBudget, api.AlwaysAllow}).Draw(t, "unhealthy")
 	spec.PrePull = rapid.Bool().Draw(t, "prePull")
 	spec.Unordered = spec.Parallel && seldom(t, "unordered")
 	spec.Policy = rapid.SampledFrom([]api.PodUpdatePolicy{api.ReCreate, api.InPlaceIfPossible, api.InPlaceOnly}).Draw(t, "policy")
@@ -104,7 +105,7 @@ func anyPod(t *rapid.T, ordinal int32) Pod {
 		Phase:    Running, Ready: often(t, "ready"), ReadySince: noon.Add(-anyTime(t, "ready since")),
 		Terminating: seldom(t, "terminating"), IdentityOK: often(t, "identity"), ClaimsOK: often(t, "claims"), ClaimsMissing: seldom(t, "claims missing"),
 		StandIn: seldom(t, "stands in"), AskedToGo: seldom(t, "asked"), ReadsReason: rapid.Bool().Draw(t, "reads"),
-		HeldForDelete: seldom(t, "preDelete"), HeldForUpdate: seldom(t, "inPlaceUpdate"),
+		NeverAvailable: seldom(t, "never available"), HeldForDelete: seldom(t, "preDelete"), HeldForUpdate: seldom(t, "inPlaceUpdate"),
 	}
 	if !often(t, "runs") {
 		pod.Phase, pod.Ready = rapid.SampledFrom([]Phase{Pending, Failed, Succeeded}).Draw(t, "phase"), false
@@ -584,7 +585,7 @@ func candidate(in Input, p *Pod) bool {
 }
 
 func lawful(in Input, owned, chosen []int32) bool {
-	var taken []*Pod
+	var taken, sick []*Pod
 	for _, ordinal := range chosen {
 		pod := podAt(in, ordinal)
 		if !candidate(in, pod) {
@@ -592,9 +593,11 @@ func lawful(in Input, owned, chosen []int32) bool {
 		}
 		if isReady(in, pod) {
 			taken = append(taken, pod)
+		} else if pod.Revision == in.Revisions.Current && !pod.NeverAvailable {
+			sick = append(sick, pod)
 		}
 	}
-	if len(taken) == 0 {
+	if len(taken)+len(sick) == 0 {
 		return true
 	}
 	down := 0
@@ -605,6 +608,9 @@ func lawful(in Input, owned, chosen []int32) bool {
 	}
 	if down > int(in.Spec.MostUnavailable()) {
 		return false
+	}
+	if len(taken) == 0 {
+		return true
 	}
 	for i := range in.Pods {
 		pod := &in.Pods[i]
@@ -647,7 +653,9 @@ func TestOracle(t *testing.T) {
 		in.Spec.Parallel = rapid.Bool().Draw(t, "parallel")
 		for ordinal := range int32(6) {
 			if word := rapid.SampledFrom(words).Draw(t, "pod"); word != "." {
-				in.Pods = append(in.Pods, podsOf(ordinal, word)[0])
+				pod := podsOf(ordinal, word)[0]
+				pod.NeverAvailable = !pod.Ready && rapid.Bool().Draw(t, "never available")
+				in.Pods = append(in.Pods, pod)
 			}
 		}
 		if in.Spec.Parallel {

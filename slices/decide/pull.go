@@ -13,7 +13,7 @@ const PullLimit = 5 * time.Minute
 // awaitsImages has the images that the update brings pulled on the node of a pod, and says
 // whether the pod waits for them. Only one that serves has a reason to.
 func (d *decider) awaitsImages(pod *Pod) bool {
-	if !d.Spec.PrePull || d.Spec.Migrating || !pod.NewImages || free(pod) || pod.Reason == api.TerminationUpdate {
+	if !d.Spec.PrePull || d.Spec.Migrating || !pod.NewImages || down(pod) || pod.Reason == api.TerminationUpdate {
 		return false
 	}
 	left := PullLimit

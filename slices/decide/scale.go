@@ -323,7 +323,7 @@ func (d scaling) endSurge() {
 func (d scaling) endStandIn(pod *Pod) {
 	switch {
 	case pod.Terminating || ended(pod):
-	case d.spend(pod):
+	case down(pod) || d.spend(pod): // it stands in for nobody
 		d.remove(pod, d.leaving())
 	default:
 		d.hold(pod.Ordinal, HeldBudget, "it goes when others are available in its place")

@@ -175,7 +175,7 @@ func TestOfOnePod(t *testing.T) {
 		}
 	}
 	for ordinal, want := range map[int32]bool{0: false, 2: true} {
-		if got := free(d.at[ordinal]); got != want {
+		if got := d.free(d.at[ordinal]); got != want {
 			t.Errorf("ordinal %d is free: %t", ordinal, got)
 		}
 	}

@@ -142,6 +142,7 @@ func (s *Spec) roll(rolling *api.RollingUpdateStrategy) error {
 	s.MinReady = max(s.MinReady, seconds(valueOr(rolling.MinReadySeconds, 0)))
 	s.Paused = s.Paused || rolling.Paused
 	s.PrePull = rolling.PrePull
+	s.Unhealthy = rolling.UnhealthyPodEvictionPolicy
 	s.Policy = cmp.Or(rolling.PodUpdatePolicy, api.ReCreate)
 	s.OnFailure = cmp.Or(rolling.OnFailure, api.Halt)
 	if rolling.InPlaceUpdateStrategy != nil {

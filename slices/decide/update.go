@@ -26,13 +26,13 @@ func (d updates) release() {
 			d.remove(pod, api.TerminationDeletion)
 			continue
 		}
-		d.hold(pod.Ordinal, HeldBudget, d.budgetMessage())
+		d.hold(pod.Ordinal, HeldBudget, d.budgetMessage(pod))
 	}
 }
 
 // update brings pods to the revision of the template, and their claims to its sizes. Those
-// that are not Ready come first, and cost nothing; neither order nor scaling holds them up,
-// for they may be what holds up those.
+// that are not Ready come first: at once those that are free, the others while the budget has room
+// (D6). Neither order nor scaling holds them up, for they may be what holds up those.
 func (d updates) update() {
 	d.relabel()
 	var rest []*Pod
@@ -40,8 +40,10 @@ func (d updates) update() {
 		switch {
 		case d.strategy.together && d.outdated(pod):
 			d.remove(pod, api.TerminationUpdate)
-		case free(pod), d.infeasible(pod) && d.spend(pod):
+		case d.free(pod), (d.infeasible(pod) || !ready(pod)) && d.spend(pod):
 			d.advance(pod)
+		case !ready(pod):
+			d.hold(pod.Ordinal, HeldBudget, d.budgetMessage(pod))
 		case d.begun(pod):
 			d.spend(pod) // others wait for it
 			d.advance(pod)
@@ -57,12 +59,20 @@ func (d updates) update() {
 		case d.spend(pod):
 			d.advance(pod)
 		default:
-			d.hold(pod.Ordinal, HeldBudget, d.budgetMessage())
+			d.hold(pod.Ordinal, HeldBudget, d.budgetMessage(pod))
 		}
 	}
 }
 
-func (d updates) budgetMessage() string {
+func (d updates) budgetMessage(pod *Pod) string {
+	if ready(pod) {
+		return d.waitsForBudget()
+	}
+	return "it is not Ready, and may have been available at the current revision: " + d.waitsForBudget() +
+		fmt.Sprintf("; updateStrategy.rollingUpdate.unhealthyPodEvictionPolicy: %s has it replaced at once, and so does deleting the pod", api.AlwaysAllow)
+}
+
+func (d updates) waitsForBudget() string {
 	if most := d.Spec.MostUnavailable(); most < d.Spec.MaxUnavailable {
 		return fmt.Sprintf("it waits for a migration, which lets no more than %d be unavailable now (annotation %s)", most, api.MaxUnavailableAnnotationKey)
 	}

@@ -110,6 +110,8 @@ func (w *world) do(a Action) {
 		pod.ClaimsOK = true
 	case Relabel:
 		pod.Revision = a.Revision
+	case NoteAvailable:
+		pod.NeverAvailable = false
 	case BeginInPlace, PatchInPlace, FinishInPlace:
 		w.doInPlace(a, pod)
 	case GrowClaims:
@@ -128,7 +130,7 @@ func (w *world) create(a Action) {
 	w.made++
 	w.pods[a.Ordinal] = &Pod{
 		Ordinal: a.Ordinal, UID: types.UID(strconv.Itoa(w.made)), Revision: a.Revision, Phase: Pending,
-		IdentityOK: true, ClaimsOK: true,
+		IdentityOK: true, ClaimsOK: true, NeverAvailable: true,
 	}
 	if w.claims[a.Ordinal] == nil {
 		w.claims[a.Ordinal] = &worldClaim{asks: sizeOf(w.in.Revisions.Update)}
@@ -157,6 +159,7 @@ func (w *world) doInPlace(a Action, pod *Pod) {
 func (w *world) verify(before Input, d Decision) {
 	w.t.Helper()
 	after := w.observe()
+	checkUnhealthy(w.t, before, d)
 	recreate := w.in.Spec.Strategy == api.Recreate
 	floor := len(after.Spec.Ordinals()) - int(after.Spec.MaxUnavailable)
 	for what, is := range map[string]func(Input, *Pod) bool{"available": serves, "Ready": isReady} {

@@ -119,7 +119,7 @@ func trimContainer(container *corev1.Container) {
 
 func trimStatus(status *corev1.PodStatus) {
 	*status = corev1.PodStatus{
-		ObservedGeneration: status.ObservedGeneration, Phase: status.Phase, ContainerStatuses: status.ContainerStatuses,
+		ObservedGeneration: status.ObservedGeneration, Phase: status.Phase, StartTime: status.StartTime, ContainerStatuses: status.ContainerStatuses,
 		Conditions: only(status.Conditions, func(c corev1.PodCondition) bool { return slices.Contains(conditionsNeeded, c.Type) }),
 	}
 	share((*string)(&status.Phase))

@@ -42,7 +42,7 @@ func (r Reader) Read(ctx context.Context) (decide.Input, Seen, error) {
 		return decide.Input{}, Seen{}, err
 	}
 	objects := Seen{
-		Set: r.Set, Claims: claims, Templates: revisions.templates, update: revisions.update,
+		Set: r.Set, Claims: claims, Templates: revisions.templates, update: revisions.update, minReady: r.Spec.MinReady,
 		changes: map[string]decide.Change{}, Collisions: revisions.collisions,
 	}
 	in := decide.Input{Spec: r.Spec, Revisions: revisions.view()}

@@ -22,6 +22,7 @@ type Seen struct {
 	// Templates are the pod templates of the revisions, by name.
 	Templates map[string]*corev1.PodTemplateSpec
 	update    string
+	minReady  time.Duration
 	// changes are the ways from each revision to the update revision, as far as they were
 	// asked for.
 	changes map[string]decide.Change
@@ -40,6 +41,7 @@ func (s Seen) viewPod(pod *corev1.Pod, ordinal int32, owned bool) decide.Pod {
 		Reason:      api.TerminationReason(pod.Annotations[api.TerminationReasonAnnotationKey]),
 	}
 	view.Ready, view.ReadySince = Readiness(pod)
+	view.NeverAvailable = neverAvailable(pod, s.minReady)
 	view.ReasonSince, _ = time.Parse(time.RFC3339Nano, pod.Annotations[api.TerminationTimeAnnotationKey])
 	view.ClaimsMissing = s.awaitsClaims(pod, ordinal)
 	view.ClaimsOK, view.Growth = s.claimsMatch(pod, ordinal, owned), s.growthOf(ordinal)
@@ -79,6 +81,28 @@ func Readiness(pod *corev1.Pod) (bool, time.Time) {
 		}
 	}
 	return false, time.Time{}
+}
+
+// neverAvailable says whether a pod has certainly not been available since its creation: it still has the mark of its creation,
+// or no node. A pod without the mark may have served: an earlier version or another controller created it. Without
+// minReadySeconds, a change of the condition Ready shows that the pod was available while no controller ran.
+func neverAvailable(pod *corev1.Pod, minReady time.Duration) bool {
+	if _, marked := pod.Annotations[api.NotYetAvailableAnnotationKey]; !marked {
+		isReady, _ := Readiness(pod)
+		return pod.Spec.NodeName == "" && !isReady
+	}
+	return minReady > 0 || !wasReady(pod)
+}
+
+// wasReady says whether a pod that is not Ready was Ready before. When a kubelet begins with a pod it writes both times at
+// once, in whole seconds.
+func wasReady(pod *corev1.Pod) bool {
+	for _, condition := range pod.Status.Conditions {
+		if condition.Type == corev1.PodReady && condition.Status != corev1.ConditionTrue && pod.Status.StartTime != nil {
+			return condition.LastTransitionTime.Sub(pod.Status.StartTime.Time) > time.Second
+		}
+	}
+	return false
 }
 
 func (s Seen) viewChange(view *decide.Pod, pod *corev1.Pod) {

@@ -232,7 +232,7 @@ func TestViewPod(t *testing.T) {
 	s.Claims["data-web-3"].Status.Capacity = slicetest.Storage("500Mi")
 	set.Spec.Lifecycle = nil
 	bare := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "web-3"}}
-	want := decide.Pod{Ordinal: 3, Phase: decide.Pending, ClaimsOK: true, ClaimsMissing: true, Growth: decide.Growth{State: decide.Growing, Claim: "data-web-3"}, Change: decide.Change{Blocker: "the pod's revision is not known any more"}}
+	want := decide.Pod{Ordinal: 3, Phase: decide.Pending, NeverAvailable: true, ClaimsOK: true, ClaimsMissing: true, Growth: decide.Growth{State: decide.Growing, Claim: "data-web-3"}, Change: decide.Change{Blocker: "the pod's revision is not known any more"}}
 	if diff := cmp.Diff(want, s.viewPod(bare, 3, true)); diff != "" {
 		t.Errorf("of a bare pod: -want +got\n%s", diff)
 	}
@@ -435,6 +435,40 @@ func TestPhase(t *testing.T) {
 	} {
 		if got := phaseOf(&corev1.Pod{Status: corev1.PodStatus{Phase: phase}}); got != want {
 			t.Errorf("%q is %v", phase, got)
+		}
+	}
+}
+
+// TestY2NeverAvailable: what is known of a pod that is not Ready.
+func TestY2NeverAvailable(t *testing.T) {
+	began := slicetest.Noon
+	at := func(node string, marked bool, conditions ...corev1.PodCondition) *corev1.Pod {
+		pod := &corev1.Pod{Spec: corev1.PodSpec{NodeName: node}, Status: corev1.PodStatus{Phase: corev1.PodRunning, StartTime: &metav1.Time{Time: began}, Conditions: conditions}}
+		if marked {
+			pod.Annotations = map[string]string{api.NotYetAvailableAnnotationKey: "true"}
+		}
+		return pod
+	}
+	ready := func(status corev1.ConditionStatus, after time.Duration) corev1.PodCondition {
+		return corev1.PodCondition{Type: corev1.PodReady, Status: status, LastTransitionTime: metav1.NewTime(began.Add(after))}
+	}
+	for name, tc := range map[string]struct {
+		pod      *corev1.Pod
+		minReady time.Duration
+		want     bool
+	}{
+		"no mark":                                 {at("n", false, ready(corev1.ConditionFalse, 0)), 0, false},
+		"no mark, no condition":                   {at("n", false), 0, false},
+		"no mark, on no node":                     {at("", false), 0, true},
+		"no mark, on no node, and Ready":          {at("", false, ready(corev1.ConditionTrue, 0)), 0, false},
+		"the mark, not Ready since it began":      {at("n", true, ready(corev1.ConditionFalse, time.Second)), 0, true},
+		"the mark, no condition":                  {at("n", true), 0, true},
+		"the mark, not Ready since later":         {at("n", true, ready(corev1.ConditionFalse, time.Minute)), 0, false},
+		"the mark, for minReadySeconds it was so": {at("n", true, ready(corev1.ConditionFalse, time.Minute)), time.Minute, true},
+		"the mark, Ready":                         {at("n", true, ready(corev1.ConditionTrue, time.Minute)), 0, true},
+	} {
+		if got := neverAvailable(tc.pod, tc.minReady); got != tc.want {
+			t.Errorf("%s: %t", name, got)
 		}
 	}
 }

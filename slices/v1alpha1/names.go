@@ -17,6 +17,9 @@ const (
 	TerminationTimeAnnotationKey = "apps.sliceshift.io/termination-time"
 	// InPlaceUpdateAnnotationKey is the update in place that a pod is in (JSON).
 	InPlaceUpdateAnnotationKey = "apps.sliceshift.io/in-place-update"
+	// NotYetAvailableAnnotationKey is on a pod from its creation until it is available for the first time. Only of such
+	// a pod it is known that an update takes nothing away with it.
+	NotYetAvailableAnnotationKey = "apps.sliceshift.io/not-yet-available"
 )
 
 // RestartedAtAnnotationKey is what kubectl writes on a template to have its pods made anew.

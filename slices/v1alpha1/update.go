@@ -65,6 +65,20 @@ const (
 	Rollback OnFailure = "Rollback"
 )
 
+// UnhealthyPodEvictionPolicy says when an update replaces pods that are not Ready, as that of a PodDisruptionBudget does for
+// evictions.
+//
+// +kubebuilder:validation:Enum=IfHealthyBudget;AlwaysAllow
+type UnhealthyPodEvictionPolicy string
+
+// When a pod is replaced that is not Ready, and was available at the current revision.
+const (
+	// IfHealthyBudget replaces it while no more than maxUnavailable pods are unavailable.
+	IfHealthyBudget UnhealthyPodEvictionPolicy = "IfHealthyBudget"
+	// AlwaysAllow replaces it at once, and as many of them as there are.
+	AlwaysAllow UnhealthyPodEvictionPolicy = "AlwaysAllow"
+)
+
 // RecreateStrategy parameterises an update by type Recreate.
 type RecreateStrategy struct {
 	// onFailure is what a roll-out does that makes no progress within its deadline.
@@ -98,6 +112,11 @@ type RollingUpdateStrategy struct {
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=300
 	MinReadySeconds *int32 `json:"minReadySeconds,omitempty"`
+	// unhealthyPodEvictionPolicy says when the update replaces a pod that is not Ready, and was available at
+	// status.currentRevision before. IfHealthyBudget, the default: while no more than maxUnavailable pods are unavailable.
+	// AlwaysAllow: at once. A pod of another revision, or one that was never available, is replaced at once by either.
+	// +optional
+	UnhealthyPodEvictionPolicy UnhealthyPodEvictionPolicy `json:"unhealthyPodEvictionPolicy,omitempty"`
 	// paused stops the update.
 	// +optional
 	Paused bool `json:"paused,omitempty"`

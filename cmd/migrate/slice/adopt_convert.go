@@ -81,6 +81,7 @@ func dropDefaults(spec map[string]any) {
 	drop(string(slicesapi.OnClaimDelete), "volumeClaimUpdateStrategy", "type")
 	drop(false, append(rolling, "paused")...)
 	drop(false, append(rolling, "prePull")...)
+	drop(string(slicesapi.IfHealthyBudget), append(rolling, "unhealthyPodEvictionPolicy")...)
 	drop(int64(0), append(rolling, "minReadySeconds")...)
 	drop(string(slicesapi.ReCreate), append(rolling, "podUpdatePolicy")...)
 	drop(string(slicesapi.Halt), append(rolling, "onFailure")...)
