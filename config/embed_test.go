@@ -68,7 +68,8 @@ func TestManagerObjects(t *testing.T) {
 		"ClusterRole sliceshift-manager", "ClusterRole sliceshift-metrics-auth", "ClusterRole sliceshift-metrics-reader", "ClusterRole sliceshift-mover-dependencies", "ClusterRole sliceshift-mover-dependencies-cluster",
 		"ClusterRole sliceshift-mover", "ClusterRole sliceshift-mover-cluster", "ClusterRole sliceshift-mover-gates", "ClusterRole sliceshift-mover-jobs", "ClusterRole sliceshift-mover-pods", "ClusterRole sliceshift-mover-snapshots", "ClusterRole sliceshift-mover-snapshots-cluster", "ClusterRole sliceshift-mover-writers",
 		"ClusterRole sliceshift-page-user",
-		"ClusterRole sliceshift-slices", "ClusterRole sliceshift-migration-viewer", "ClusterRole sliceshift-migration-editor",
+		"ClusterRole sliceshift-slices", "ClusterRole sliceshift-migration-viewer", "ClusterRole sliceshift-migration-pauser", "ClusterRole sliceshift-migration-editor",
+		"ClusterRole sliceshift-statefulset-viewer", "ClusterRole sliceshift-statefulset-editor",
 		"Role sliceshift-leader-election",
 		"ClusterRoleBinding sliceshift-manager", "ClusterRoleBinding sliceshift-metrics-auth", "ClusterRoleBinding sliceshift-slices",
 		"RoleBinding sliceshift-leader-election",
@@ -136,10 +137,25 @@ func TestManagerRights(t *testing.T) {
 	}
 }
 
-// TestMoverRights: nobody needs rights on pods beyond reading and a dry run, nor on Secrets unless they are
-// to be copied. Who asks pods how they are has a role for it.
-func TestMoverRights(t *testing.T) {
+// TestRightsOfRoles: each role that the user binds has these rights. A mover needs none on pods beyond reading and a dry run,
+// nor on Secrets unless they are to be copied. A role that is in neither table fails.
+func TestRightsOfRoles(t *testing.T) {
 	want := map[string][]string{
+		"sliceshift-metrics-reader":   {"/metrics: get"},
+		"sliceshift-page-user":        {"/ui: get,post"},
+		"sliceshift-migration-viewer": {"migrations.migration.sliceshift.io: get,list,watch"},
+		"sliceshift-migration-pauser": {"migrations.migration.sliceshift.io: get,list,patch,watch"},
+		"sliceshift-migration-editor": {"migrations.migration.sliceshift.io: create,delete,get,list,patch,update,watch"},
+		"sliceshift-statefulset-viewer": {
+			"controllerrevisions.apps: get,list,watch",
+			"statefulsets.apps.sliceshift.io: get,list,watch",
+			"statefulsets/scale.apps.sliceshift.io: get,list,watch",
+			"statefulsets/status.apps.sliceshift.io: get,list,watch",
+		},
+		"sliceshift-statefulset-editor": {
+			"statefulsets.apps.sliceshift.io: create,delete,get,list,patch,update,watch",
+			"statefulsets/scale.apps.sliceshift.io: get,patch,update",
+		},
 		"sliceshift-mover": {
 			"configmaps: create,get,list,update,watch",
 			"horizontalpodautoscalers.autoscaling: list",
@@ -227,16 +243,32 @@ func TestMoverRights(t *testing.T) {
 			"storageclasses.storage.k8s.io: get",
 		},
 	}
-	for name, want := range want {
-		if diff := cmp.Diff(want, rights(managerObject[rbacv1.ClusterRole](t, "ClusterRole", name).Rules)); diff != "" {
+	objects, err := ManagerObjects()
+	if err != nil {
+		t.Fatal(err)
+	}
+	bound := []string{"sliceshift-manager", "sliceshift-slices", "sliceshift-metrics-auth"} // TestManagerRights
+	for _, object := range objects {
+		name := object.GetName()
+		if object.GetKind() != "ClusterRole" || slices.Contains(bound, name) {
+			continue
+		}
+		if diff := cmp.Diff(want[name], rights(managerObject[rbacv1.ClusterRole](t, "ClusterRole", name).Rules)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
+		delete(want, name)
+	}
+	for name := range want {
+		t.Errorf("there is no ClusterRole %s", name)
 	}
 }
 
 func rights(rules []rbacv1.PolicyRule) []string {
 	var all []string
 	for _, rule := range rules {
+		for _, url := range rule.NonResourceURLs {
+			all = append(all, url+": "+strings.Join(slices.Sorted(slices.Values(rule.Verbs)), ","))
+		}
 		for _, group := range rule.APIGroups {
 			for _, resource := range rule.Resources {
 				verbs := slices.Sorted(slices.Values(rule.Verbs))

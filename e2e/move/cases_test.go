@@ -52,6 +52,8 @@ var embeddedOnly = map[string]string{
 	"TestAdoptKruise":                  "the controller of OpenKruise is not there to make the pods: they are handed to its object by the test",
 	"TestRolloutCommand":               "it plays a kubelet whose pod never becomes Ready, to be taken back in the middle",
 	"TestBenchIsMadeAnew":              partsStop,
+	"TestRolesReach":                   ownServers,
+	"TestOnCall":                       ownServers,
 	"TestRights":                       ownServers,
 	"TestOlderDestination":             ownServers,
 	"TestInstall":                      ownServers,

@@ -32,6 +32,7 @@ import (
 	mcscrd "sigs.k8s.io/mcs-api/config/crd"
 	"sigs.k8s.io/yaml"
 
+	"github.com/sliceshift/sliceshift/config"
 	"github.com/sliceshift/sliceshift/e2e/fixture"
 	"github.com/sliceshift/sliceshift/e2e/harness"
 	"github.com/sliceshift/sliceshift/internal/loopback"
@@ -43,6 +44,7 @@ import (
 // everybody may ask these, in every cluster (system:basic-user).
 var everybody = map[string]bool{
 	"selfsubjectaccessreviews.authorization.k8s.io create": true, "selfsubjectrulesreviews.authorization.k8s.io create": true,
+	"selfsubjectreviews.authentication.k8s.io create": true,
 }
 
 // unasked are the rights that an API server looks for when something else is asked, where
@@ -55,6 +57,52 @@ var unasked = map[string]bool{
 	"pods/finalizers update":                            true,
 	"persistentvolumeclaims delete":                     true,
 	"migrations/status.migration.sliceshift.io update":  true,
+}
+
+// comparedHere are the roles whose rules TestRights compares with what is asked, and comparedElsewhere those whose use
+// another test shows. TestRolesReach compares what each of them is worth.
+var comparedHere = map[string][]string{
+	"the mover":   {"sliceshift-mover", "sliceshift-mover-cluster"},
+	"the manager": {"sliceshift-manager", "sliceshift-slices", "sliceshift-leader-election", "sliceshift-metrics-auth"},
+}
+
+var comparedElsewhere = map[string]string{
+	"sliceshift-metrics-reader":             "TestMetrics",
+	"sliceshift-page-user":                  "TestPageOfTheManager",
+	"sliceshift-migration-viewer":           "TestPageOfTheManager",
+	"sliceshift-migration-pauser":           "TestOnCall",
+	"sliceshift-migration-editor":           "TestAuthors",
+	"sliceshift-statefulset-viewer":         "TestRolesReach",
+	"sliceshift-statefulset-editor":         "TestRolesReach",
+	"sliceshift-mover-gates":                "TestGatesAskPods",
+	"sliceshift-mover-jobs":                 "TestManagedHooks",
+	"sliceshift-mover-pods":                 "TestCopyRights",
+	"sliceshift-mover-snapshots":            "TestSnapshotMoves",
+	"sliceshift-mover-snapshots-cluster":    "TestSnapshotMoves",
+	"sliceshift-mover-writers":              "TestRightsOverWriters",
+	"sliceshift-mover-dependencies":         "TestRightsOfCopies",
+	"sliceshift-mover-dependencies-cluster": "TestRightsOfCopies",
+}
+
+// everyRole fails for a role of config/rbac that no test compares.
+func everyRole(t *testing.T) {
+	t.Helper()
+	objects, err := config.ManagerObjects()
+	if err != nil {
+		t.Fatal(err)
+	}
+	here := slices.Concat(slices.Collect(maps.Values(comparedHere))...)
+	for _, object := range objects {
+		kind, name := object.GetKind(), object.GetName()
+		if strings.HasSuffix(kind, "Role") && !slices.Contains(here, name) && comparedElsewhere[name] == "" {
+			t.Errorf("no test compares the rules of %s %s with what is asked of an API server", kind, name)
+		}
+	}
+	for name, test := range comparedElsewhere {
+		if _, is := embeddedOnly[test]; !is && !slices.Contains(onKind, test) {
+			t.Errorf("%s: there is no test %s", name, test)
+		}
+	}
 }
 
 // theatre is two clusters that note every request, with the shipped roles in both and a
@@ -90,6 +138,7 @@ func newTheatre(t *testing.T) *theatre {
 // no rule could be taken away.
 func TestRights(t *testing.T) {
 	t.Parallel()
+	everyRole(t)
 	r := newTheatre(t)
 	metrics := r.startManager()
 	r.move()
@@ -105,11 +154,11 @@ func TestRights(t *testing.T) {
 	here, there := r.from.used(), r.to.used()
 	mover := together(here.granted, append(accounts(here.granted), "mover")...)
 	maps.Copy(mover, there.granted["mover"])
-	r.compare("the mover", shipped(t, "sliceshift-mover", "sliceshift-mover-cluster"), mover)
+	r.compare("the mover", shipped(t, comparedHere["the mover"]...), mover)
 	if mover[podsForGood] {
 		t.Error("the mover has created a pod")
 	}
-	r.compare("the manager", shipped(t, "sliceshift-manager", "sliceshift-slices", "sliceshift-leader-election", "sliceshift-metrics-auth"),
+	r.compare("the manager", shipped(t, comparedHere["the manager"]...),
 		together(map[string]map[string]bool{"": here.granted[fixture.ManagerUser], "unasked": unasked}, "", "unasked"))
 	for _, u := range []usage{here, there} {
 		for _, user := range append(accounts(u.refused), "mover", fixture.ManagerUser) {
