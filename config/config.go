@@ -34,6 +34,10 @@ type Config struct {
 	HandoffsPerNode         int `mapstructure:"handoffsPerNode"`
 	HandoffsPerLink         int `mapstructure:"handoffsPerLink"`
 	HandoffsPerStorageClass int `mapstructure:"handoffsPerStorageClass"`
+	// Relays is how many relays between movers run at once, of all Migrations, and RelaysPerNamespace how many of those of
+	// one namespace: each takes up to 15 MiB. Relays 0: there is no limit. RelaysPerNamespace 0: half of Relays.
+	Relays             int `mapstructure:"relays"`
+	RelaysPerNamespace int `mapstructure:"relaysPerNamespace"`
 	// Slices is the controller of StatefulSets of our own kind.
 	Slices Slices `mapstructure:"slices"`
 	// ClusterClient bounds the clients of every remote cluster.
@@ -80,6 +84,19 @@ func (c Config) ActivePerNamespace() int {
 		return c.ActivePerDestination
 	}
 	return max(1, c.ActivePerDestination/2)
+}
+
+// RelayShare is how many relays may run at once of the Migrations of one namespace: half of them, so that none keeps all
+// others waiting, or all where there is only one.
+func (c Config) RelayShare() int {
+	switch {
+	case c.RelaysPerNamespace > 0 || c.Relays == 0:
+		return c.RelaysPerNamespace
+	case c.WatchNamespace != "":
+		return c.Relays
+	default:
+		return max(1, c.Relays/2)
+	}
 }
 
 // UI is the page of moves that the manager serves over TLS: each user sees and does what they may themselves.
@@ -190,6 +207,7 @@ func Default() Config {
 		},
 		Concurrency:           20,
 		ActivePerDestination:  40,
+		Relays:                16,
 		Slices:                Slices{Enabled: true},
 		ClusterClient:         ClusterClient{Burst: 100, Timeout: 10 * time.Second, Memory: 128},
 		DefaultServiceAccount: "default",

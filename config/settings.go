@@ -41,6 +41,8 @@ func settings() []setting {
 		{"handoffsPerNode", "how many handoffs leave one node at once; 0: no limit", func(c *Config) any { return &c.HandoffsPerNode }},
 		{"handoffsPerLink", "how many handoffs are under way at once between the same two clusters; 0: no limit", func(c *Config) any { return &c.HandoffsPerLink }},
 		{"handoffsPerStorageClass", "how many handoffs carry volumes of one storage class at once; 0: no limit", func(c *Config) any { return &c.HandoffsPerStorageClass }},
+		{"relays", "how many relays between movers run at once, the others wait; 0: no limit", func(c *Config) any { return &c.Relays }},
+		{"relaysPerNamespace", "how many relays run at once of the Migrations of one namespace; 0: half of relays", func(c *Config) any { return &c.RelaysPerNamespace }},
 		{"slices.enabled", "run the StatefulSets of kind apps.sliceshift.io", func(c *Config) any { return &c.Slices.Enabled }},
 		{"clusterClient.qps", "requests a second to each cluster; 0: no limit but the API server's own", func(c *Config) any { return &c.ClusterClient.QPS }},
 		{"clusterClient.burst", "requests at once to each remote cluster", func(c *Config) any { return &c.ClusterClient.Burst }},

@@ -28,6 +28,8 @@ func TestSettingNames(t *testing.T) {
 		{"handoffsPerNode", "handoffs-per-node", "SLICESHIFT_HANDOFFS_PER_NODE"},
 		{"handoffsPerLink", "handoffs-per-link", "SLICESHIFT_HANDOFFS_PER_LINK"},
 		{"handoffsPerStorageClass", "handoffs-per-storage-class", "SLICESHIFT_HANDOFFS_PER_STORAGE_CLASS"},
+		{"relays", "relays", "SLICESHIFT_RELAYS"},
+		{"relaysPerNamespace", "relays-per-namespace", "SLICESHIFT_RELAYS_PER_NAMESPACE"},
 		{"slices.enabled", "slices-enabled", "SLICESHIFT_SLICES_ENABLED"},
 		{"clusterClient.qps", "cluster-client-qps", "SLICESHIFT_CLUSTER_CLIENT_QPS"},
 		{"clusterClient.burst", "cluster-client-burst", "SLICESHIFT_CLUSTER_CLIENT_BURST"},

@@ -45,6 +45,8 @@ func (c Config) Validate() field.ErrorList {
 		{"handoffsPerNode", c.HandoffsPerNode},
 		{"handoffsPerLink", c.HandoffsPerLink},
 		{"handoffsPerStorageClass", c.HandoffsPerStorageClass},
+		{"relays", c.Relays},
+		{"relaysPerNamespace", c.RelaysPerNamespace},
 	} {
 		if limit.most < 0 {
 			problems = append(problems, field.Invalid(field.NewPath(limit.name), limit.most, "must be 0, for no limit, or at least 1"))

@@ -115,6 +115,8 @@ type Options struct {
 	Addresses health.Addresses
 	// Traffic is what handoffs of all migrations share; nil: nothing is bounded.
 	Traffic Traffic
+	// Relays bounds the relays of all migrations; nil: nothing does.
+	Relays *relay.Bound
 	// Onward finds out who has moved ordinals on from the destination of a migration that is to be recovered; nil: it is not asked here.
 	Onward Onward
 	// Clock is the time; nil: the real one.
@@ -151,7 +153,7 @@ func NewEngine(m *api.Migration, options Options) *Engine {
 		})
 	}
 	e.gates = newInquiries(options.Clock, e.askers, options.Notify)
-	e.relays = relay.NewSet(e.dialMover)
+	e.relays = relay.NewSet(e.dialMover, relay.Options{Namespace: m.Namespace, Bound: options.Relays, Notify: options.Notify})
 	e.inspector = &preflight.Inspector{Pair: sides, Clock: options.Clock, Policy: options.Policy, Connections: e.connections, Gate: e.wrongGate}
 	e.observer = &observe.Observer{Pair: sides, Clock: options.Clock, Policy: options.Policy, Identify: e.identifyAgain, KeepsSlice: e.inspector.KeepsSlice}
 	return e

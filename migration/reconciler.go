@@ -32,6 +32,7 @@ import (
 	"github.com/sliceshift/sliceshift/migration/pass"
 	"github.com/sliceshift/sliceshift/migration/plan"
 	"github.com/sliceshift/sliceshift/migration/queue"
+	"github.com/sliceshift/sliceshift/migration/relay"
 	"github.com/sliceshift/sliceshift/migration/traces"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/volumes"
@@ -62,6 +63,7 @@ type Reconciler struct {
 	silences *silences
 	line     *queue.Line
 	ledger   *ledger
+	relays   *relay.Bound
 	followed *metrics.Migrations
 
 	seeding sync.Mutex
@@ -79,6 +81,8 @@ type Limits struct {
 	Destination, DestinationShare int
 	// Handoffs is how many handoffs use one thing at once.
 	Handoffs berths.Limits
+	// Relays is how many relays run at once, and RelayShare how many of those are of one namespace; 0: no limit.
+	Relays, RelayShare int
 }
 
 // driven is an engine with what it holds.
@@ -111,6 +115,7 @@ func (d *driven) close() {
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, limits Limits) error {
 	r.engines, r.rota, r.silences, r.line = map[types.NamespacedName]*driven{}, queue.NewRota(limits.Namespace), newSilences(), queue.NewLine(limits.Destination, limits.DestinationShare)
 	r.ledger, r.followed = newLedger(limits.Handoffs), metrics.All
+	r.relays = &relay.Bound{Most: limits.Relays, Namespace: limits.RelayShare}
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("migration").
 		Watches(&api.Migration{}, byUrgency(), builder.WithPredicates(predicate.ResourceVersionChangedPredicate{})).
@@ -289,7 +294,7 @@ func (r *Reconciler) engine(ctx context.Context, m *api.Migration) (*driven, err
 	created := &driven{uid: m.UID, checked: time.Now(), generation: m.Generation, source: from, destination: to}
 	created.engine = NewEngine(m, Options{
 		Source: from.connection, Destination: to.connection, Holder: r.Holder, Policy: r.Volumes,
-		Secrets: health.Secrets{Reader: r.Connector.Secrets, Kubectl: plan.Kubectl(localName, "")}, Addresses: r.Addresses, Traffic: traffic{r, key},
+		Secrets: health.Secrets{Reader: r.Connector.Secrets, Kubectl: plan.Kubectl(localName, "")}, Addresses: r.Addresses, Traffic: traffic{r, key}, Relays: r.relays,
 		Records: records.Resource{Client: r.Client, Namespace: m.Namespace, Name: m.Name},
 		Notify: func() {
 			r.queue.AddWithOpts(priorityqueue.AddOpts{Priority: new(int(created.urgency.Load()))}, reconcile.Request{NamespacedName: key})

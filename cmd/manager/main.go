@@ -166,6 +166,7 @@ func setup(mgr ctrl.Manager, local *rest.Config, settings config.Config, recorde
 		Concurrency: settings.Concurrency, Namespace: settings.PerNamespace(),
 		Destination: settings.ActivePerDestination, DestinationShare: settings.ActivePerNamespace(),
 		Handoffs: berths.Limits{Node: settings.HandoffsPerNode, Link: settings.HandoffsPerLink, StorageClass: settings.HandoffsPerStorageClass},
+		Relays:   settings.Relays, RelayShare: settings.RelayShare(),
 	})
 }
 

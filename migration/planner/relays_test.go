@@ -33,7 +33,7 @@ func TestRelays(t *testing.T) {
 		}
 	}
 	want := []plan.Relay{{
-		Ordinal: 2, Template: "data",
+		Ordinal: 2, Template: "data", Ahead: true,
 		Sender:   plan.RelayEnd{Side: plan.SourceSide, Namespace: giver.Namespace, Name: copy.PodName(volumes.RoleWarm, giver, owner, 7), UID: "w"},
 		Receiver: plan.RelayEnd{Side: plan.DestinationSide, Namespace: taker.Namespace, Name: copy.PodName(volumes.RoleReceiver, taker, owner, 7), UID: "r"},
 	}}

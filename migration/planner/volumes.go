@@ -373,7 +373,7 @@ func Relays(s plan.Snapshot) (relays []plan.Relay, known bool) {
 		}
 		giver := plan.SideName(pair.Copy.Attempt.Giver)
 		relays = append(relays, plan.Relay{
-			Ordinal: v.Ordinal, Template: v.Template,
+			Ordinal: v.Ordinal, Template: v.Template, Ahead: sender.Warm,
 			Sender:   relayEnd(giver, sender),
 			Receiver: relayEnd(giver.Other(), receiver),
 		})

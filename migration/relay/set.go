@@ -8,12 +8,18 @@ import (
 	"github.com/sliceshift/sliceshift/migration/plan"
 )
 
-// Set are the relays of one migration: those that are wanted run, and no others.
+// Set are the relays of one migration: those that are wanted run, as far as there is room, and no others.
 type Set struct {
 	dial func(plan.RelayEnd) Dial
+	// namespace is whose places they take of a bound; notify is called when one is free that was missing.
+	namespace string
+	bound     *Bound
+	notify    func()
 
 	mu      sync.Mutex
 	running map[plan.Relay]*running
+	// missing are those that wait for a place, and why.
+	missing map[plan.Relay]string
 	over    sync.WaitGroup
 }
 
@@ -22,9 +28,18 @@ type running struct {
 	stop  context.CancelFunc
 }
 
+// Options are whose relays a set has, and within which bound.
+type Options struct {
+	// Namespace is that of the migration.
+	Namespace string
+	Bound     *Bound
+	// Notify is called when a place is free that a relay waits for. It must not block.
+	Notify func()
+}
+
 // NewSet relays nothing yet. dial is how the pod of a mover is connected to.
-func NewSet(dial func(plan.RelayEnd) Dial) *Set {
-	return &Set{dial: dial, running: map[plan.Relay]*running{}}
+func NewSet(dial func(plan.RelayEnd) Dial, options Options) *Set {
+	return &Set{dial: dial, namespace: options.Namespace, bound: options.Bound, notify: options.Notify, running: map[plan.Relay]*running{}}
 }
 
 // Keep has those relays run that are wanted, and ends the others among those that it is asked about.
@@ -37,14 +52,29 @@ func (s *Set) Keep(wanted []plan.Relay, about func(ordinal int32) bool) {
 			delete(s.running, of)
 		}
 	}
+	s.bound.forget(s)
+	missing := map[plan.Relay]string{}
+	for of, why := range s.missing {
+		if !about(of.Ordinal) {
+			missing[of] = why
+		}
+	}
+	s.missing = missing
 	for _, of := range wanted {
 		if s.running[of] != nil {
+			continue
+		}
+		if why := s.bound.take(s, of.Ahead); why != "" {
+			s.missing[of] = why
 			continue
 		}
 		ctx, stop := context.WithCancel(context.Background()) // until it is not wanted, or the set is closed
 		each := &running{relay: &Relay{Sender: s.dial(of.Sender), Receiver: s.dial(of.Receiver)}, stop: stop}
 		s.running[of] = each
-		s.over.Go(func() { each.relay.Run(ctx) })
+		s.over.Go(func() {
+			defer s.bound.leave(s, of.Ahead)
+			each.relay.Run(ctx)
+		})
 	}
 }
 
@@ -55,6 +85,11 @@ func (s *Set) Trouble(ordinal int32, template string) string {
 	for of, each := range s.running {
 		if of.Ordinal == ordinal && of.Template == template {
 			return each.relay.Trouble()
+		}
+	}
+	for of, why := range s.missing {
+		if of.Ordinal == ordinal && of.Template == template {
+			return "it waits for its turn: " + why
 		}
 	}
 	return ""

@@ -18,7 +18,7 @@ func TestSet(t *testing.T) {
 			ended <- end.Name
 			return nil, errors.New("over")
 		}
-	})
+	}, Options{})
 	defer s.Close()
 	of := func(ordinal int32, sender string) plan.Relay {
 		return plan.Relay{Ordinal: ordinal, Template: "data", Sender: plan.RelayEnd{Name: sender}}

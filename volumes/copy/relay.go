@@ -18,6 +18,8 @@ const relayed = 10 << 20
 type End struct {
 	Ref volumes.Ref
 	UID types.UID
+	// Warm is true for the sender of a pass ahead of the stop.
+	Warm bool
 }
 
 // Relays says which two movers a relay is to connect now: they were told of each other, are not done, and both listen. It
@@ -40,7 +42,7 @@ func carried(m volumes.Mover) bool {
 }
 
 func (v view) end(role volumes.Role) End {
-	return End{Ref: volumes.Ref{Namespace: v.ref(role).Namespace, Name: v.pod(role)}, UID: v.mover(role).UID}
+	return End{Ref: volumes.Ref{Namespace: v.ref(role).Namespace, Name: v.pod(role)}, UID: v.mover(role).UID, Warm: role == volumes.RoleWarm}
 }
 
 // relays says whether neither mover is reached by the other.

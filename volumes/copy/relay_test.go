@@ -32,7 +32,7 @@ func TestRelays(t *testing.T) {
 			}
 			from, to, due := Relays(pair)
 			ends := []End{
-				{Ref: volumes.Ref{Namespace: pair.Giver.Ref.Namespace, Name: PodName(role, pair.Giver.Ref, owner, w.Record.Number)}, UID: reads.UID},
+				{Ref: volumes.Ref{Namespace: pair.Giver.Ref.Namespace, Name: PodName(role, pair.Giver.Ref, owner, w.Record.Number)}, UID: reads.UID, Warm: role == volumes.RoleWarm},
 				{Ref: volumes.Ref{Namespace: pair.Taker.Ref.Namespace, Name: PodName(volumes.RoleReceiver, pair.Taker.Ref, owner, w.Record.Number)}, UID: pair.Copy.Receiver.UID},
 			}
 			if diff := cmp.Diff(ends, []End{from, to}); !due || diff != "" {
