@@ -102,6 +102,9 @@ func readXattrs(r *codec.Reader) []Xattr {
 		if size += len(x.Name) + len(x.Value); size > MaxMeta {
 			r.Fail("extended attributes of more than %d bytes", MaxMeta)
 		}
+		if r.Err() == nil && !Kept(x.Name) {
+			r.Fail("the extended attribute %.200q, which movers do not carry", x.Name)
+		}
 		if last := len(xattrs) - 1; last >= 0 && xattrs[last].Name >= x.Name {
 			r.Fail("extended attributes that are not sorted")
 		}

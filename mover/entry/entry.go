@@ -163,6 +163,17 @@ func SameXattrs(a, b []Xattr) bool {
 	return slices.EqualFunc(a, b, func(x, y Xattr) bool { return x.Name == y.Name && bytes.Equal(x.Value, y.Value) })
 }
 
+// Kept reports whether an extended attribute is carried: those of users, ACLs and capabilities. What labels
+// (security.selinux), signs (security.ima, security.evm) or belongs to a kernel's own layers (trusted.*) is of the machine
+// it is on, and a peer that names it is refused.
+func Kept(name string) bool {
+	switch name {
+	case "security.capability", "system.posix_acl_access", "system.posix_acl_default":
+		return true
+	}
+	return strings.HasPrefix(name, "user.")
+}
+
 // SortXattrs sorts by name, as an entry has them.
 func SortXattrs(xattrs []Xattr) {
 	slices.SortFunc(xattrs, func(a, b Xattr) int { return cmp.Compare(a.Name, b.Name) })

@@ -3,7 +3,6 @@ package tree
 import (
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/pkg/xattr"
 	"golang.org/x/sys/unix"
@@ -81,17 +80,6 @@ func readlink(folder int, name string) (string, error) {
 	return string(buffer[:n]), nil
 }
 
-// Kept says whether an extended attribute is carried: those of users, ACLs and capabilities. What labels
-// (security.selinux), signs (security.ima, security.evm) or belongs to a kernel's own layers (trusted.*) is
-// of the machine it is on.
-func Kept(name string) bool {
-	switch name {
-	case "security.capability", "system.posix_acl_access", "system.posix_acl_default":
-		return true
-	}
-	return strings.HasPrefix(name, "user.")
-}
-
 func readXattrs(path string) ([]entry.Xattr, error) {
 	names, err := xattr.LList(path)
 	if err != nil {
@@ -103,7 +91,7 @@ func readXattrs(path string) ([]entry.Xattr, error) {
 	var kept []entry.Xattr
 	size := 0
 	for _, name := range names {
-		if !Kept(name) {
+		if !entry.Kept(name) {
 			continue
 		}
 		value, err := xattr.LGet(path, name)
