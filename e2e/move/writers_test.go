@@ -42,6 +42,8 @@ func pausing(t *testing.T, replicas int32) *move {
 	v.writer(v.Here(), kustomization)
 	v.writer(v.Here(), application)
 	v.patchSource(fmt.Sprintf(`{"metadata":{"labels":{"kustomize.toolkit.fluxcd.io/name":"writer"},"annotations":{"argocd.argoproj.io/tracking-id":"%s_writer:apps/StatefulSet:%[1]s/web"}}}`, v.App.Namespace))
+	v.Must(v.patchWriter(kustomization, fmt.Sprintf(`{"status":{"inventory":{"entries":[{"id":"%s_web_apps_StatefulSet","v":"v1"}]}}}`, v.App.Namespace)))
+	v.Must(v.patchWriter(application, fmt.Sprintf(`{"status":{"resources":[{"group":"apps","kind":"StatefulSet","namespace":%q,"name":"web"}]}}`, v.App.Namespace)))
 	v.awaitObserved()
 	return v
 }

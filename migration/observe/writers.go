@@ -85,6 +85,7 @@ func WritersOf(ctx context.Context, at endpoint.Endpoint, m *api.Migration, set 
 			known, list = len(list), append(list, viewWriter(object))
 		}
 		list[known].Writes = true
+		list[known].Unconfirmed = pause.Unconfirmed(object, set, at.APIVersion)
 	}
 	return list, scalersOf(ctx, at, list)
 }

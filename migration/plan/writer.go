@@ -22,8 +22,10 @@ type Writer struct {
 	// Found is false for one that was recorded, and is gone.
 	Found           bool
 	ResourceVersion string
-	// Writes is true where it writes the source now.
-	Writes bool
+	// Writes is true where it writes the source now. Unconfirmed says why it may not be what its mark on the source says;
+	// empty: it names the source itself.
+	Writes      bool
+	Unconfirmed string
 	// Value is its setting in JSON, empty for none; Pause is the value that pauses it.
 	Value, Pause string
 	// Mark is what a migration has written on it.

@@ -1,8 +1,10 @@
 package planner
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/sliceshift/sliceshift/migration/plan"
@@ -83,6 +85,21 @@ func (p writerPlanner) heldBy(w plan.Writer) *plan.Finding {
 	}
 }
 
+// doubted is why a writer is not paused that does not name the source itself; nil: it does, or is paused, or was paused by
+// this migration when it did.
+func (p writerPlanner) doubted(w plan.Writer) *plan.Finding {
+	if w.Unconfirmed == "" || w.Paused() || p.recorded(w.WriterReference) >= 0 {
+		return nil
+	}
+	return &plan.Finding{
+		Reason: api.ReasonWriterNotConfirmed, Object: fmt.Sprintf("%s in cluster %s", w, p.Source.Cluster),
+		Message: fmt.Sprintf("%s has a mark of %s in cluster %s, which does not name it: %s. The mark may be old, or false, and a pause may stop what others rely on",
+			p.Source.Object(), w, p.Source.Cluster, w.Unconfirmed),
+		Remedy: fmt.Sprintf("see whether it writes the source: %s get %s -n %s %s -o yaml. If so, pause it yourself until the end; if not, remove the mark; "+
+			"or set spec.writers.pause to false", p.Source.Kubectl(), strings.ToLower(w.Kind)+"."+w.Group, w.Namespace, w.Name),
+	}
+}
+
 // writerFindings are all that keeps the writers of the source from being paused.
 func writerFindings(s plan.Snapshot) []plan.Finding {
 	p := writerPlanner{viewOf(s)}
@@ -94,7 +111,7 @@ func writerFindings(s plan.Snapshot) []plan.Finding {
 	}
 	var findings []plan.Finding
 	for _, w := range p.Writers.List {
-		if finding := p.heldBy(w); w.Writes && finding != nil {
+		if finding := cmp.Or(p.heldBy(w), p.doubted(w)); w.Writes && finding != nil {
 			findings = append(findings, *finding)
 		}
 	}
@@ -102,7 +119,7 @@ func writerFindings(s plan.Snapshot) []plan.Finding {
 }
 
 func (p writerPlanner) pauseOne(w plan.Writer) *plan.Decision {
-	if finding := p.heldBy(w); finding != nil {
+	if finding := cmp.Or(p.heldBy(w), p.doubted(w)); finding != nil {
 		return &plan.Decision{Hold: finding.Hold()}
 	}
 	at := p.recorded(w.WriterReference)

@@ -55,3 +55,36 @@ func TestRefills(t *testing.T) {
 		}
 	}
 }
+
+// TestK8UnconfirmedWriter: a writer that does not name the source is not paused, unless it is paused already, or this
+// migration has paused it while it did.
+func TestK8UnconfirmedWriter(t *testing.T) {
+	reference := api.WriterReference{Group: "argoproj.io", Kind: "Application", Namespace: "argocd", Name: "web"}
+	for name, tc := range map[string]struct {
+		change   func(*plan.Writer)
+		recorded bool
+		stalls   bool
+	}{
+		"it does not name it":      {func(*plan.Writer) {}, false, true},
+		"it does":                  {func(w *plan.Writer) { w.Unconfirmed = "" }, false, false},
+		"it is paused by somebody": {func(w *plan.Writer) { w.Value = w.Pause }, false, false},
+		"it is recorded":           {func(*plan.Writer) {}, true, false},
+	} {
+		w := plan.Writer{WriterReference: reference, Found: true, Writes: true, Pause: `"true"`, Unconfirmed: "status.resources does not name it"}
+		tc.change(&w)
+		p := halfway(func(s *plan.Snapshot) {
+			s.Spec.PauseWriters, s.Writers = true, plan.Writers{Read: true, List: []plan.Writer{w}}
+			if tc.recorded {
+				s.Record.Writers = []api.PausedWriter{{WriterReference: reference}}
+			}
+		})
+		decision := writerPlanner{p.View}.pauseOne(w)
+		stalls := decision != nil && decision.Hold != nil && decision.Hold.Reason == api.ReasonWriterNotConfirmed && decision.Hold.Stalled
+		if stalls != tc.stalls || len(writerFindings(p.Snapshot)) > 0 != tc.stalls {
+			t.Errorf("%s: %+v, %+v", name, decision, writerFindings(p.Snapshot))
+		}
+		if stalls && (!strings.Contains(decision.Hold.Message, "Application argocd/web") || !strings.Contains(decision.Hold.Remedy, "get application.argoproj.io -n argocd web")) {
+			t.Errorf("%s: %+v", name, decision.Hold)
+		}
+	}
+}
