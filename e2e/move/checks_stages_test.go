@@ -92,6 +92,17 @@ func (v *move) halfTheRights() []string {
 	return []string{"--to-kubeconfig", path}
 }
 
+// asTheirAccount are the flags of the ServiceAccount at the destination that the pods run under there.
+func (v *move) asTheirAccount() []string {
+	v.T.Helper()
+	v.Must(harness.Install())
+	v.Must(v.makeNamespace())
+	v.Grant(v.Destination, rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: v.ToNamespace, Name: "default"})
+	path, err := v.To.UserKubeconfig("system:serviceaccount:" + v.ToNamespace + ":default")
+	v.Must(err)
+	return []string{"--to-kubeconfig", path}
+}
+
 // csiClass makes a storage class of the volumes' driver at the destination; csiClassFlag asks for it.
 func (v *move) csiClass() { v.classOf(v.driver()) }
 

@@ -66,6 +66,7 @@ func stagedChecks() []staged {
 	return []staged{
 		{"", "nothing is wrong", harness.Usual(2), across, nil, nil, ""},
 		{"rights", "half of them", usual, across, nil, (*move).halfTheRights, fail + api.ReasonPermissionMissing},
+		{"own credentials", "the account of the pods", usual, across, nil, (*move).asTheirAccount, fail + api.ReasonOwnCredentials},
 		{"numbers of ordinals", "beyond the last one", usual, across, func(v *move) { v.patchSource(`{"spec":{"ordinals":{"start":2147483647}}}`) }, nil, fail + api.ReasonOrdinalsUnbounded},
 		{"source", "a pod is not Ready", harness.Usual(2), across, func(v *move) { v.breakPod("web-0") }, nil, fail + api.ReasonSourceNotHealthy},
 		{"source", "it does not exist", usual, across, func(v *move) { v.App.Name = "nobody" }, nil, fail + api.ReasonSourceMissing},

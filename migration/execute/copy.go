@@ -3,7 +3,6 @@ package execute
 import (
 	"context"
 	"maps"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -68,11 +67,7 @@ func copyService(from *corev1.Service, meta metav1.ObjectMeta) *corev1.Service {
 	return service
 }
 
-// podSecurity begins the labels by which a namespace enforces Pod Security (kubernetes
-// pod-security-admission, api/constants.go).
-const podSecurity = "pod-security.kubernetes.io/"
-
-// createdNamespace enforces what the source's does of Pod Security, where that may be read.
+// createdNamespace is as strict as the source's is by Pod Security, where that may be read, and never laxer than without it.
 func (e *Executor) createdNamespace(ctx context.Context, meta metav1.ObjectMeta) (client.Object, error) {
 	meta.Namespace = ""
 	namespace := &corev1.Namespace{ObjectMeta: meta}
@@ -83,11 +78,7 @@ func (e *Executor) createdNamespace(ctx context.Context, meta metav1.ObjectMeta)
 	if from == nil {
 		return namespace, nil
 	}
-	for key, value := range from.Labels {
-		if strings.HasPrefix(key, podSecurity) {
-			metav1.SetMetaDataLabel(&namespace.ObjectMeta, key, value)
-		}
-	}
+	namespace.Labels = stricter(from.Labels)
 	return namespace, nil
 }
 

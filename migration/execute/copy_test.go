@@ -10,6 +10,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
 	"github.com/sliceshift/sliceshift/internal/clusters/clustertest"
 	"github.com/sliceshift/sliceshift/migration/endpoint"
 	"github.com/sliceshift/sliceshift/migration/internal/endpointtest"
@@ -72,33 +74,29 @@ func TestCopiedServicesAreInternal(t *testing.T) {
 	}
 }
 
-// TestCopiedNamespacesAreAsStrict: a namespace that the migration makes enforces what the
-// source's does of Pod Security, where that may be read (S8).
-func TestCopiedNamespacesAreAsStrict(t *testing.T) {
-	shop := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop", Labels: map[string]string{
-		"pod-security.kubernetes.io/enforce": "restricted", "pod-security.kubernetes.io/enforce-version": "v1.30", "team": "shop",
-	}}}
-	strict := map[string]string{"pod-security.kubernetes.io/enforce": "restricted", "pod-security.kubernetes.io/enforce-version": "v1.30"}
-	forbidden := clustertest.Failing(apierrors.NewForbidden(corev1.Resource("namespaces"), "shop", nil), "get")
-	broken := clustertest.Failing(apierrors.NewInternalError(errors.New("no answer")), "get")
-	for name, tc := range map[string]struct {
-		hooks clustertest.Hooks
-		want  map[string]string
-		fails bool
-	}{
-		"read":        {clustertest.Hooks{}, strict, false},
-		"forbidden":   {forbidden, nil, false},
-		"unreachable": {broken, nil, true},
+// TestK5CopiedNamespacesAreStricter: a namespace that the migration makes is as strict as the source's by Pod Security, where
+// that may be read, and never laxer than an unlabelled one (S8): the source's API server chooses the labels.
+func TestK5CopiedNamespacesAreStricter(t *testing.T) {
+	const enforce, audit, warn = "pod-security.kubernetes.io/enforce", "pod-security.kubernetes.io/audit", "pod-security.kubernetes.io/warn"
+	type labels = map[string]string
+	for name, tc := range map[string]struct{ has, want labels }{
+		"none":                          {labels{"team": "shop"}, nil},
+		"privileged":                    {labels{enforce: "privileged"}, nil},
+		"privileged, of a version":      {labels{enforce: "privileged", enforce + "-version": "v1.0"}, nil},
+		"baseline":                      {labels{enforce: "baseline", "team": "shop"}, labels{enforce: "baseline"}},
+		"restricted":                    {labels{enforce: "restricted"}, labels{enforce: "restricted"}},
+		"restricted, of an old version": {labels{enforce: "restricted", enforce + "-version": "v1.0"}, labels{enforce: "restricted"}},
+		"restricted, of the latest":     {labels{enforce: "restricted", enforce + "-version": "latest"}, labels{enforce: "restricted"}},
+		"a version alone":               {labels{enforce + "-version": "v1.0"}, nil},
+		"a level that nobody knows":     {labels{enforce: "Privileged"}, labels{enforce: "restricted"}},
+		"an empty level":                {labels{enforce: ""}, labels{enforce: "restricted"}},
+		"warn and audit":                {labels{warn: "restricted", audit: "baseline"}, labels{warn: "restricted", audit: "baseline"}},
+		"warn and audit, silenced":      {labels{warn: "privileged", audit: "privileged", audit + "-version": "v1.0"}, nil},
+		"all of them":                   {labels{enforce: "baseline", warn: "restricted", audit: "privileged"}, labels{enforce: "baseline", warn: "restricted"}},
+		"another label of the kind":     {labels{"pod-security.kubernetes.io/exempt": "true"}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			e := &Executor{Owner: "owner", Pair: endpointtest.Pair(clustertest.Hooked(tc.hooks, shop.DeepCopy()), nil)}
-			made, err := e.Created(t.Context(), endpoint.Endpoint{Namespace: "store"}, plan.Effect{Verb: plan.CreateNamespace, Name: "store"})
-			if tc.fails {
-				if err == nil {
-					t.Error("it is made all the same")
-				}
-				return
-			}
+			made, err := createdNamespaceOf(t, clustertest.Hooks{}, tc.has)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -107,6 +105,23 @@ func TestCopiedNamespacesAreAsStrict(t *testing.T) {
 			}
 		})
 	}
+	strict := labels{enforce: "restricted"}
+	forbidden := clustertest.Failing(apierrors.NewForbidden(corev1.Resource("namespaces"), "shop", nil), "get")
+	if made, err := createdNamespaceOf(t, forbidden, strict); err != nil || made.GetLabels() != nil {
+		t.Errorf("forbidden: %v, %v", made, err)
+	}
+	broken := clustertest.Failing(apierrors.NewInternalError(errors.New("no answer")), "get")
+	if _, err := createdNamespaceOf(t, broken, strict); err == nil {
+		t.Error("unreachable: it is made all the same")
+	}
+}
+
+// createdNamespaceOf is the namespace that is made where the source's has labels.
+func createdNamespaceOf(t *testing.T, hooks clustertest.Hooks, labels map[string]string) (client.Object, error) {
+	t.Helper()
+	shop := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop", Labels: labels}}
+	e := &Executor{Owner: "owner", Pair: endpointtest.Pair(clustertest.Hooked(hooks, shop), nil)}
+	return e.Created(t.Context(), endpoint.Endpoint{Namespace: "store"}, plan.Effect{Verb: plan.CreateNamespace, Name: "store"})
 }
 
 // TestClaimTemplatesGetTheirClasses: each claim template of the destination has the class that is

@@ -33,6 +33,8 @@ type Executor struct {
 	Policy volumes.Policy
 	// Volumes is what was asked for of each claim template, by its name.
 	Volumes map[string]api.VolumeSpec
+	// OwnSecrets are those of the destination's namespace that the Migration itself uses.
+	OwnSecrets []string
 }
 
 // New is the executor of a migration.
@@ -41,7 +43,8 @@ func New(m *api.Migration, sides *endpoint.Pair, policy volumes.Policy) *Executo
 	for _, v := range m.VolumesAsAccepted() {
 		asked[v.ClaimTemplate] = v
 	}
-	return &Executor{Pair: sides, Owner: m.UID, Policy: policy, Volumes: asked}
+	own := m.OwnSecrets(sides.Destination.Namespace, m.Spec.Destination.KubeConfigSecretRef)
+	return &Executor{Pair: sides, Owner: m.UID, Policy: policy, Volumes: asked, OwnSecrets: own}
 }
 
 // Do does one effect: one write, with the uid and resourceVersion of the

@@ -3,9 +3,13 @@ package execute
 import (
 	"context"
 
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/sliceshift/sliceshift/migration/dependencies"
 	"github.com/sliceshift/sliceshift/migration/endpoint"
 	"github.com/sliceshift/sliceshift/migration/observe"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
@@ -24,6 +28,13 @@ func (e *Executor) copiedSet(ctx context.Context, meta func(metav1.ObjectMeta) m
 	if err != nil {
 		return nil, err
 	}
+	named, err := e.OwnNamed(ctx, to.Spec.Template.Spec)
+	if err != nil {
+		return nil, err
+	}
+	if named != "" {
+		return nil, apierrors.NewForbidden(appsv1.Resource("statefulsets"), e.Destination.Set, &ownCredentialsError{named})
+	}
 	none := int32(0)
 	to.TypeMeta, to.Status, to.ObjectMeta = metav1.TypeMeta{}, slicesapi.StatefulSetStatus{}, meta(to.ObjectMeta)
 	to.Spec.Replicas, to.Spec.Ordinals = &none, &slicesapi.Ordinals{Start: start}
@@ -31,4 +42,24 @@ func (e *Executor) copiedSet(ctx context.Context, meta func(metav1.ObjectMeta) m
 	MapTemplates(to.Spec.VolumeClaimTemplates, forms)
 	made := e.Destination.NewSet(metav1.ObjectMeta{})
 	return made, endpoint.ConvertTo(made, to)
+}
+
+// ownCredentialsError is why a template is not copied.
+type ownCredentialsError struct{ named string }
+
+// Error implements error.
+func (e *ownCredentialsError) Error() string {
+	return "its template names " + e.named + ", which the migration itself uses there"
+}
+
+// OwnNamed returns what a template of the source names of that which the migration itself uses in the destination's
+// namespace, or nothing. The source's API server chooses the template; within one namespace of one cluster its pods
+// run there already.
+func (e *Executor) OwnNamed(ctx context.Context, template corev1.PodSpec) (string, error) {
+	if e.SameNamespace() {
+		return "", nil
+	}
+	user, err := e.Destination.Identity(ctx)
+	own := dependencies.Own{Account: dependencies.AccountIn(user, e.Destination.Namespace), Secrets: e.OwnSecrets}
+	return own.Named(template), err
 }

@@ -66,7 +66,7 @@ func (e *Observer) dependencies(ctx context.Context, m *api.Migration, s plan.Sn
 	if look == lookAtNone || set == nil {
 		return plan.Dependencies{}
 	}
-	list, err := e.copiesOf(ctx, CopyReader{e.Pair, m.UID, e.Policy}, set, look == lookAtMade, sc.Dependencies)
+	list, err := e.copiesOf(ctx, NewCopyReader(e.Pair, m, e.Policy), set, look == lookAtMade, sc.Dependencies)
 	if err != nil {
 		e.copies = copies{}
 		return plan.Dependencies{Trouble: endpoint.OneLine(err), LacksRight: endpoint.LacksRight(err)}

@@ -172,6 +172,13 @@ type CopyReader struct {
 	Owner types.UID
 	// Policy says which volumes may be made at the destination.
 	Policy volumes.Policy
+	// Withheld are the Secrets of the source's namespace that the Migration itself uses.
+	Withheld []string
+}
+
+// NewCopyReader reads what the pods of a Migration need.
+func NewCopyReader(sides *endpoint.Pair, m *api.Migration, policy volumes.Policy) CopyReader {
+	return CopyReader{Pair: sides, Owner: m.UID, Policy: policy, Withheld: m.OwnSecrets(sides.Source.Namespace, m.Spec.Source.KubeConfigSecretRef)}
 }
 
 // Read reads all that is copied, on both sides.
@@ -199,7 +206,9 @@ func (r CopyReader) Read(ctx context.Context, set *appsv1.StatefulSet, needs Nee
 	list := make([]plan.Dependency, 0, len(found))
 	for _, ref := range needs.References {
 		if d, copied := found[named(ref)]; copied {
-			d.Barred = barred[named(ref)]
+			if d.Storage {
+				d.Barred = barred[named(ref)]
+			}
 			list = append(list, d)
 		}
 	}
@@ -236,15 +245,41 @@ func (r CopyReader) compare(ctx context.Context, set *appsv1.StatefulSet, ref de
 		wanted = dependencies.Clean(origin, way)
 		d.Origin, d.KeptBy = dependencies.Hash(wanted), keeperOf(origin)
 	}
+	refused := r.refused(origin, way.Account)
 	if there == nil {
+		d.Barred = refused
 		d.SelectsOthers, err = r.stranger(ctx, origin)
 		return d, err
 	}
 	d.Copy = r.copyOf(there, way)
+	if refused.Reason != "" { // the destination has one of its own, which is not compared with what is never copied
+		d.Origin = ""
+		return d, nil
+	}
 	if wanted != nil && d.Copy.Hash != d.Origin {
 		d.Difference, d.Rigid = dependencies.Difference(dependencies.Clean(there, way.Home()), wanted), dependencies.Rigid(there, wanted)
 	}
 	return d, nil
+}
+
+// refused is why an object is not copied at all; zero: it is.
+func (r CopyReader) refused(origin *unstructured.Unstructured, account string) volumes.Problem {
+	if origin == nil {
+		return volumes.Problem{}
+	}
+	why := dependencies.Refused(origin, account)
+	if origin.GetKind() == dependencies.Secret && slices.Contains(r.Withheld, origin.GetName()) {
+		why = "holds credentials that the Migration itself uses, and these are not copied"
+	}
+	if why == "" {
+		return volumes.Problem{}
+	}
+	return volumes.Problem{
+		Reason:  api.ReasonDependencyNotCopied,
+		Message: fmt.Sprintf("%s %s/%s, which the pods need, %s", origin.GetKind(), origin.GetNamespace(), origin.GetName(), why),
+		Remedy: fmt.Sprintf("take it out of the pod template, or create a Secret of that name at the destination yourself; to see it: %s get secret -n %s %s",
+			r.Source.Kubectl(), origin.GetNamespace(), origin.GetName()),
+	}
 }
 
 // keeperOf is what controls an object, such as the ExternalSecret that a Secret is made from.
@@ -380,7 +415,9 @@ func (r CopyReader) again(ctx context.Context, set *appsv1.StatefulSet, known co
 		if *d, err = r.compare(ctx, set, dependencies.Reference{Kind: d.Kind, Name: d.Name, From: d.From}, origin); err != nil {
 			return nil, err
 		}
-		d.Barred = barred
+		if d.Storage {
+			d.Barred = barred
+		}
 	}
 	return list, nil
 }

@@ -91,7 +91,7 @@ func dependency(ctx context.Context, at endpoint.Endpoint, kind dependencies.Kin
 // copiesRefused has the destination's API server check the copies, without keeping them: admission, and
 // whether a role gives more than who makes it has (kubernetes pkg/registry/rbac, escalation_check.go).
 func (e *Inspector) copiesRefused(ctx context.Context, m *api.Migration, source *appsv1.StatefulSet, needs observe.Needs) ([]plan.Finding, error) {
-	list, err := (observe.CopyReader{Pair: e.Pair, Owner: m.UID, Policy: e.Policy}).Read(ctx, source, needs)
+	list, err := observe.NewCopyReader(e.Pair, m, e.Policy).Read(ctx, source, needs)
 	if err != nil {
 		return nil, err
 	}

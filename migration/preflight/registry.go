@@ -125,6 +125,13 @@ var checks = []Check{
 		Run:    ofSource((*Inspector).dependencies),
 	},
 	{
+		Name: "own credentials", Group: GroupPods,
+		Looks:  "at the ServiceAccount and the Secrets that the pod template names: whether the migration itself uses them in the destination's namespace.",
+		Why:    "The source chooses the template: its pods could do at the destination all that the migration may do.",
+		Remedy: "Have the migration act as another ServiceAccount than the pods, or move to another namespace than that of its Secrets.",
+		Run:    ofSource((*Inspector).ownCredentials),
+	},
+	{
 		Name: "claim templates", Group: GroupVolumes,
 		Looks:  "at the claim templates that spec.volumes names: whether the source has them.",
 		Why:    "What was meant for volumes that are named otherwise would not be done with them.",

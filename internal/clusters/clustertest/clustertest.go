@@ -5,6 +5,7 @@ import (
 	"context"
 	"slices"
 
+	authenticationv1 "k8s.io/api/authentication/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
@@ -34,7 +35,31 @@ func Indexed(hooks Hooks, objects ...client.Object) client.WithWatch {
 }
 
 func builder(hooks Hooks, objects []client.Object) *fake.ClientBuilder {
-	return fake.NewClientBuilder().WithScheme(clusters.NewScheme()).WithObjects(objects...).WithInterceptorFuncs(hooks)
+	return fake.NewClientBuilder().WithScheme(clusters.NewScheme()).WithObjects(objects...).WithInterceptorFuncs(Known(hooks))
+}
+
+// Known adds to hooks that the API server says who its client is: the user jane.
+func Known(hooks Hooks) Hooks {
+	asked := hooks.Create
+	hooks.Create = func(ctx context.Context, c client.WithWatch, o client.Object, options ...client.CreateOption) error {
+		if asked != nil {
+			return asked(ctx, knows{c}, o, options...)
+		}
+		return knows{c}.Create(ctx, o, options...)
+	}
+	return hooks
+}
+
+// knows answers a SelfSubjectReview, which is no object that is stored.
+type knows struct{ client.WithWatch }
+
+// Create implements client.Client.
+func (k knows) Create(ctx context.Context, o client.Object, options ...client.CreateOption) error {
+	if review, is := o.(*authenticationv1.SelfSubjectReview); is {
+		review.Status.UserInfo.Username = "jane"
+		return nil
+	}
+	return k.WithWatch.Create(ctx, o, options...)
 }
 
 // Before asks before each read or write, by the verb of the API (of a status: "update status") and

@@ -36,7 +36,7 @@ func Serving(hooks clustertest.Hooks, without []string, objects ...client.Object
 		mapper.Add(kind.GroupKind().WithVersion(kind.Versions[0]), scope)
 	}
 	served := leaving{mapper, without}
-	return fake.NewClientBuilder().WithScheme(scheme).WithRESTMapper(served).WithInterceptorFuncs(hooks).WithReturnManagedFields().WithObjects(objects...).Build()
+	return fake.NewClientBuilder().WithScheme(scheme).WithRESTMapper(served).WithInterceptorFuncs(clustertest.Known(hooks)).WithReturnManagedFields().WithObjects(objects...).Build()
 }
 
 // ServingAlso is the client of an API server that has objects of kinds that it serves besides those of
@@ -48,7 +48,7 @@ func ServingAlso(hooks clustertest.Hooks, objects ...*unstructured.Unstructured)
 		versions = append(versions, object.GroupVersionKind().GroupVersion())
 	}
 	mapper := meta.NewDefaultRESTMapper(versions)
-	builder := fake.NewClientBuilder().WithScheme(scheme).WithRESTMapper(mapper).WithInterceptorFuncs(hooks)
+	builder := fake.NewClientBuilder().WithScheme(scheme).WithRESTMapper(mapper).WithInterceptorFuncs(clustertest.Known(hooks))
 	for gvk := range scheme.AllKnownTypes() {
 		mapper.Add(gvk, meta.RESTScopeNamespace)
 	}

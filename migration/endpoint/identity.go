@@ -1,0 +1,25 @@
+package endpoint
+
+import (
+	"context"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+)
+
+// Identity returns as whom the API server knows the side's client; empty where the API server does not say that, as
+// those before Kubernetes 1.28.
+func (p Endpoint) Identity(ctx context.Context) (user string, err error) {
+	review := &authenticationv1.SelfSubjectReview{}
+	err = p.Live.Create(ctx, review)
+	if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) || apierrors.IsMethodNotSupported(err) || meta.IsNoMatchError(err) {
+		return "", nil
+	}
+	return review.Status.UserInfo.Username, err
+}
+
+// SameNamespace says whether both sides are in one namespace of one cluster.
+func (e *Pair) SameNamespace() bool {
+	return e.SameCluster() && e.Source.Namespace == e.Destination.Namespace
+}

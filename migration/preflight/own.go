@@ -1,0 +1,28 @@
+package preflight
+
+import (
+	"context"
+	"fmt"
+
+	appsv1 "k8s.io/api/apps/v1"
+
+	"github.com/sliceshift/sliceshift/migration/execute"
+	"github.com/sliceshift/sliceshift/migration/plan"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+// ownCredentials finds a template whose pods would hold, at the destination, what the migration itself uses there.
+func (e *Inspector) ownCredentials(ctx context.Context, m *api.Migration, source *appsv1.StatefulSet) ([]plan.Finding, error) {
+	named, err := execute.New(m, e.Pair, e.Policy).OwnNamed(ctx, source.Spec.Template.Spec)
+	if named == "" || err != nil {
+		return nil, err
+	}
+	to := e.Destination
+	return []plan.Finding{{
+		Reason: api.ReasonOwnCredentials, Object: to.Object(),
+		Message: fmt.Sprintf("the pod template of %s names %s, which the migration itself uses in namespace %s of cluster %s: whatever the source says is in those pods could do there all that the migration may do",
+			e.Source.Object(), named, to.Namespace, to.Cluster),
+		Remedy: fmt.Sprintf("have the migration act as a ServiceAccount that no pod uses, in spec.serviceAccountName or by another kubeconfig: %s create serviceaccount sliceshift-mover -n %s, and bind the mover's roles to it; "+
+			"move to another namespace than the one with the Migration's Secrets", to.Kubectl(), to.Namespace),
+	}}, nil
+}
