@@ -75,31 +75,39 @@ func TestHostileSender(t *testing.T) {
 	out := entry.Entry{Path: "out", Kind: entry.Symlink, Target: outside}
 	abc := wire.Content{Data: []byte("abc")}.Append(nil)
 	for name, l := range map[string]liar{
-		"a path that goes up":            {entries: []entry.Entry{root, file("../x")}},
-		"an absolute path":               {entries: []entry.Entry{root, file(outside)}},
-		"no root":                        {entries: []entry.Entry{file("x")}},
-		"a root that is a file":          {entries: []entry.Entry{{Kind: entry.File}}},
-		"M-039: nothing at all":          {},
-		"paths out of order":             {entries: []entry.Entry{root, file("b"), file("a")}},
-		"a path twice":                   {entries: []entry.Entry{root, file("a"), file("a")}},
-		"a file below a link":            {entries: []entry.Entry{root, out, file("out/x")}, file: abc},
-		"a folder below a link":          {entries: []entry.Entry{root, out, {Path: "out/d", Kind: entry.Directory}}},
-		"a link to what is below a link": {entries: []entry.Entry{root, out, {Path: "z", Kind: entry.Link, Target: "out/secret"}}},
-		"a link to nothing":              {entries: []entry.Entry{root, {Path: "z", Kind: entry.Link, Target: "a"}}},
-		"a file in no folder":            {entries: []entry.Entry{root, file("d/x")}, file: abc},
-		"a device among files":           {entries: []entry.Entry{root, {Path: "x", Kind: entry.Device, Size: 5}}},
-		"more entries than were listed":  {entries: []entry.Entry{root}, end: wire.ListEnd{Totals: entry.Totals{Entries: 9}}},
-		"a file that was not asked for":  {entries: []entry.Entry{root, file("x")}, file: wire.Content{Index: 5}.Append(nil)},
-		"a file twice":                   {entries: []entry.Entry{root, file("x")}, file: append(append([]byte{}, abc...), abc...)},
-		"no file":                        {entries: []entry.Entry{root, file("x")}},
-		"data behind the end":            {entries: []entry.Entry{root, large}, data: append(wire.AppendData(nil, 1<<20), 'x')},
-		"data far away":                  {entries: []entry.Entry{root, large}, data: append(wire.AppendData(nil, 1<<40), 'x')},
-		"a frame that is no message":     {entries: []entry.Entry{root, file("x")}, file: []byte{0xff}},
+		"a path that goes up":             {entries: []entry.Entry{root, file("../x")}},
+		"an absolute path":                {entries: []entry.Entry{root, file(outside)}},
+		"no root":                         {entries: []entry.Entry{file("x")}},
+		"a root that is a file":           {entries: []entry.Entry{{Kind: entry.File}}},
+		"M-039: nothing at all":           {},
+		"paths out of order":              {entries: []entry.Entry{root, file("b"), file("a")}},
+		"a path twice":                    {entries: []entry.Entry{root, file("a"), file("a")}},
+		"a file below a link":             {entries: []entry.Entry{root, out, file("out/x")}, file: abc},
+		"a folder below a link":           {entries: []entry.Entry{root, out, {Path: "out/d", Kind: entry.Directory}}},
+		"K12: a file far below a link":    {entries: []entry.Entry{root, out, file("out/deep/x")}, file: abc},
+		"K12: a folder far below a link":  {entries: []entry.Entry{root, out, {Path: "out/deep/d", Kind: entry.Directory}}},
+		"K12: below a link in a folder":   {entries: []entry.Entry{root, {Path: "d", Kind: entry.Directory}, {Path: "d/out", Kind: entry.Symlink, Target: outside}, file("d/out/deep/x")}, file: abc},
+		"K12: a link to far below a link": {entries: []entry.Entry{root, out, {Path: "z", Kind: entry.Link, Target: "out/deep/secret"}}},
+		"a link to what is below a link":  {entries: []entry.Entry{root, out, {Path: "z", Kind: entry.Link, Target: "out/secret"}}},
+		"K12: an attribute of the kernel": {entries: []entry.Entry{root, {Path: "x", Kind: entry.File, Names: 1, Xattrs: []entry.Xattr{{Name: "trusted.overlay.opaque", Value: []byte("y")}}}}},
+		"K12: a label of the machine":     {entries: []entry.Entry{root, {Path: "x", Kind: entry.Directory, Xattrs: []entry.Xattr{{Name: "security.selinux", Value: []byte("a")}}}}},
+		"a link to nothing":               {entries: []entry.Entry{root, {Path: "z", Kind: entry.Link, Target: "a"}}},
+		"a file in no folder":             {entries: []entry.Entry{root, file("d/x")}, file: abc},
+		"a device among files":            {entries: []entry.Entry{root, {Path: "x", Kind: entry.Device, Size: 5}}},
+		"more entries than were listed":   {entries: []entry.Entry{root}, end: wire.ListEnd{Totals: entry.Totals{Entries: 9}}},
+		"a file that was not asked for":   {entries: []entry.Entry{root, file("x")}, file: wire.Content{Index: 5}.Append(nil)},
+		"a file twice":                    {entries: []entry.Entry{root, file("x")}, file: append(append([]byte{}, abc...), abc...)},
+		"no file":                         {entries: []entry.Entry{root, file("x")}},
+		"data behind the end":             {entries: []entry.Entry{root, large}, data: append(wire.AppendData(nil, 1<<20), 'x')},
+		"data far away":                   {entries: []entry.Entry{root, large}, data: append(wire.AppendData(nil, 1<<40), 'x')},
+		"a frame that is no message":      {entries: []entry.Entry{root, file("x")}, file: []byte{0xff}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			destination := t.TempDir()
 			to := treetest.In(t, outside)
 			to.File("secret", []byte("s"))
+			to.Must(os.MkdirAll(filepath.Join(outside, "deep"), 0o755))
+			to.File("deep/secret", []byte("s"))
 			pipes := newPipes()
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
@@ -120,8 +128,9 @@ func TestHostileSender(t *testing.T) {
 				t.Errorf("it tried again and again: %v", err)
 			}
 			list, err := os.ReadDir(outside)
-			if err != nil || len(list) != 1 {
-				t.Errorf("outside: %v, %v", list, err)
+			deep, second := os.ReadDir(filepath.Join(outside, "deep"))
+			if err != nil || second != nil || len(list) != 2 || len(deep) != 1 {
+				t.Errorf("outside: %v, %v, %v", list, deep, errors.Join(err, second))
 			}
 		})
 	}
