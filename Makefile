@@ -284,7 +284,7 @@ mutants-list: ## Plant the faults of a list one by one: the tests must catch eac
 
 lint: ## golangci-lint, with the house style's rules, and known vulnerabilities where they can be asked for.
 	$(LINT) run ./...
-	@./hack/vulns
+	@./hack/vulns || { code=$$?; [ $$code -eq 3 ] && [ -z "$(VULNS_REQUIRED)" ] && echo "known vulnerabilities: SKIPPED, not passed; VULNS_REQUIRED=yes fails here"; }
 
 fmt: ## Format the code.
 	$(LINT) fmt ./...

@@ -4,13 +4,16 @@ package ui
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"log"
 	"net"
 	"net/http"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime"
 	"strconv"
 	"strings"
@@ -38,8 +41,8 @@ type options struct {
 	connection *clusters.Connection
 	// reach connects to the destinations' cluster, once.
 	reach func() (*clusters.Connection, error)
-	// launch shows an address in a browser.
-	launch func(ctx context.Context, address string) error
+	// launch shows a page in a browser.
+	launch func(ctx context.Context, page string) error
 }
 
 const help = `Serves a page on this machine on which moves are seen, as they happen, and steered:
@@ -144,12 +147,12 @@ func (o *options) Run(ctx context.Context) error {
 	running, ctx := errgroup.WithContext(ctx)
 	running.Go(func() error { return served.Watch(ctx, asks, o.namespaces, o.Clock) })
 	running.Go(func() error { return serve(ctx, listener, s) })
-	o.tell(ctx, fmt.Sprintf("http://%s/#token=%s", listener.Addr(), s.Token()))
+	defer o.tell(ctx, fmt.Sprintf("http://%s/#token=%s", listener.Addr(), s.Token()))()
 	return running.Wait()
 }
 
-// tell prints the address, and opens it where somebody can see it.
-func (o *options) tell(ctx context.Context, address string) {
+// tell prints the address, and opens it in a browser on a terminal. What it returns removes what that has left.
+func (o *options) tell(ctx context.Context, address string) (clean func()) {
 	fmt.Fprintf(o.Out, "%s\n", address)
 	where := "all namespaces"
 	if !o.all {
@@ -157,11 +160,33 @@ func (o *options) tell(ctx context.Context, address string) {
 	}
 	fmt.Fprintf(o.ErrOut, "Shows the moves of %s in cluster %s until it is interrupted. Who has this address can do what you may do there.\n", where, o.connection.Name())
 	if !o.open || !o.Interactive() {
-		return
+		return func() {}
 	}
-	if err := o.launch(ctx, address); err != nil {
+	page, clean, err := redirect(address)
+	if err == nil {
+		err = o.launch(ctx, page)
+	}
+	if err != nil {
 		fmt.Fprintf(o.ErrOut, "No browser could be opened (%v): open the address in one.\n", err)
 	}
+	return clean
+}
+
+// redirect writes a page that leads to an address, which only its user can read. The arguments of a process are read by every
+// user of the machine, so the browser is started with the page and not with the address, which has the token.
+func redirect(address string) (page string, clean func(), err error) {
+	folder, err := os.MkdirTemp("", "sliceshift-ui-")
+	if err != nil {
+		return "", func() {}, err
+	}
+	clean = func() { _ = os.RemoveAll(folder) }
+	quoted, err := json.Marshal(address) // which escapes what would end the script
+	if err != nil {
+		return "", clean, err
+	}
+	page = filepath.Join(folder, "moves.html")
+	const text = `<!doctype html><meta charset="utf-8"><meta name="referrer" content="no-referrer"><title>Moves</title><script>location.replace(%s)</script>`
+	return page, clean, os.WriteFile(page, fmt.Appendf(nil, text, quoted), 0o600)
 }
 
 // serve serves until the context ends. The streams of pages end with it.
@@ -186,14 +211,14 @@ func (o *options) store(namespace, name string, record bool) records.Store {
 	return records.Resource{Client: o.connection.Live(), Namespace: namespace, Name: name}
 }
 
-// launch opens an address in the user's browser.
-func launch(ctx context.Context, address string) error {
+// launch opens a page in the user's browser.
+func launch(ctx context.Context, page string) error {
 	opener := cmp.Or(map[string]string{"darwin": "open", "windows": "explorer"}[runtime.GOOS], "xdg-open")
 	path, err := exec.LookPath(opener)
 	if err != nil {
 		return err
 	}
-	started := exec.CommandContext(ctx, path, address)
+	started := exec.CommandContext(ctx, path, page)
 	if err := started.Start(); err != nil {
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"os"
 	"strings"
 	"testing"
 
@@ -95,14 +96,36 @@ func TestTell(t *testing.T) {
 			opened := 0
 			o := &options{
 				Common: command.NewCommon(c.Environment), open: tc.open, namespaces: []string{"shop", "store"}, connection: movetest.Offline(t, "east"),
-				launch: func(context.Context, string) error { opened++; return tc.err },
+				launch: func(_ context.Context, page string) error {
+					opened++
+					expectPrivate(t, page, "http://127.0.0.1:1/#token=x")
+					return tc.err
+				},
 			}
-			o.tell(t.Context(), "http://127.0.0.1:1/#token=x")
+			o.tell(t.Context(), "http://127.0.0.1:1/#token=x")()
 			if opened != tc.opened || c.Stdout.String() != "http://127.0.0.1:1/#token=x\n" || !strings.Contains(c.Stderr.String(), tc.said) {
 				t.Errorf("%d were opened; it says %q and %q", opened, c.Stdout, c.Stderr)
 			}
 		})
 	}
+}
+
+// expectPrivate checks what a browser is started with: every user of the machine reads it, and none of them the token (K15).
+func expectPrivate(t *testing.T, page, address string) {
+	t.Helper()
+	if strings.Contains(page, "token") {
+		t.Errorf("a browser is started with %s", page)
+	}
+	text, err := os.ReadFile(page)
+	info, second := os.Stat(page)
+	if err != nil || second != nil || info.Mode().Perm() != 0o600 || !strings.Contains(string(text), `location.replace("`+address+`")`) {
+		t.Errorf("it leads by %s: %v, %v", text, err, second)
+	}
+	t.Cleanup(func() {
+		if _, err := os.Stat(page); err == nil {
+			t.Errorf("%s is left", page)
+		}
+	})
 }
 
 // TestForecastRefused: what cannot be planned from here is said with what can be done about it, before any cluster is

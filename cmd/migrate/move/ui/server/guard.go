@@ -39,7 +39,16 @@ func onThisMachine(r *http.Request) string {
 	if !loopback(r.Host) {
 		return "this server answers to 127.0.0.1, [::1] and localhost only: open the address that the command has printed"
 	}
+	if navigates(r, "/api/") {
+		return ""
+	}
 	return elsewhere(r, "http://"+r.Host)
+}
+
+// navigates reports whether a browser goes to a file of the page, as from a link or a page that redirects. These files show
+// nothing of a cluster.
+func navigates(r *http.Request, api string) bool {
+	return r.Method == http.MethodGet && r.Header.Get("Sec-Fetch-Mode") == "navigate" && !strings.HasPrefix(r.URL.Path, api)
 }
 
 // elsewhere is why a request is not one of a page of an origin; empty: it may be.

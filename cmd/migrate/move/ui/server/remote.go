@@ -88,7 +88,7 @@ func NewRemote(o RemoteOptions) (http.Handler, error) {
 // fromElsewhere is why a request is not one of this server's page; empty: it may be. A link of another page may lead
 // here: the files of the page tell nothing of a cluster.
 func fromElsewhere(r *http.Request) string {
-	if r.Method == http.MethodGet && r.Header.Get("Sec-Fetch-Mode") == "navigate" && !strings.HasPrefix(r.URL.Path, RemotePath+"/api/") {
+	if navigates(r, RemotePath+"/api/") {
 		return ""
 	}
 	return elsewhere(r, "https://"+r.Host)

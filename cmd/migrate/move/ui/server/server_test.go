@@ -149,6 +149,23 @@ func TestStrangers(t *testing.T) {
 	}
 }
 
+// TestNavigation: a page that redirects, or a link, leads to the files of the page, and not to what they show.
+func TestNavigation(t *testing.T) {
+	s := serve(t, movetest.InFlight())
+	come := func(r *http.Request) {
+		header("Sec-Fetch-Site", "cross-site")(r)
+		header("Sec-Fetch-Mode", "navigate")(r)
+	}
+	for path, want := range map[string]int{"/": http.StatusOK, "/api/events": http.StatusForbidden, "/api/migration/shop/web/report": http.StatusForbidden} {
+		if got := s.ask("GET", path, "", come); got.Code != want {
+			t.Errorf("%s answers %d, want %d", path, got.Code, want)
+		}
+	}
+	if got := s.ask("POST", "/api/migration/shop/web/act", pauses, come); got.Code != http.StatusForbidden {
+		t.Errorf("an action answers %d", got.Code)
+	}
+}
+
 func (s served) mode(t *testing.T) api.Mode {
 	t.Helper()
 	m := &api.Migration{}
