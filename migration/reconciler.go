@@ -213,18 +213,21 @@ func (r *Reconciler) step(ctx context.Context, m *api.Migration) (ctrl.Result, e
 		}
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
+	if outcome.Done { // the event of the completion comes last: whoever sees it sees a Migration that nothing writes
+		err = r.removeFinalizer(ctx, m)
+	}
 	r.announce(m, outcome, &d.arrived)
 	r.queueFor(m, outcome.Decision.Hold)
+	if outcome.Done {
+		r.drop(client.ObjectKeyFromObject(m))
+		return ctrl.Result{}, err
+	}
 	return r.result(ctx, m, outcome)
 }
 
 // result says when to come back, and lets go of what is not needed any more.
 func (r *Reconciler) result(ctx context.Context, m *api.Migration, outcome Outcome) (ctrl.Result, error) {
 	key := client.ObjectKeyFromObject(m)
-	if outcome.Done {
-		r.drop(key)
-		return ctrl.Result{}, r.removeFinalizer(ctx, m)
-	}
 	hold := outcome.Decision.Hold
 	if hold != nil && hold.Reason == api.ReasonQueued {
 		r.drop(key)

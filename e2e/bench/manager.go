@@ -69,11 +69,11 @@ func (b *bench) watchManager(ctx context.Context, c client.Client, m *api.Migrat
 	if err := b.awaitLastEvent(ctx); err != nil {
 		return err
 	}
-	b.Say("completed; does the manager write anything in the next %s?", settled)
-	before, err := p.Requests(ctx)
+	before, err := awaitLastWrite(ctx, p)
 	if err != nil {
 		return err
 	}
+	b.Say("completed; does the manager write anything in the next %s?", settled)
 	if before.Writes == 0 {
 		return errors.New("the manager counts no writes although it has moved an application")
 	}
@@ -112,8 +112,25 @@ func awaitCompleted(ctx context.Context, c client.Client, m *api.Migration) erro
 	return nil
 }
 
-// awaitLastEvent waits for the event that tells of the completion: events are
-// written beside the reconciler, so the last one comes after the last status.
+// awaitLastWrite waits until the manager has written nothing for a while: several events are sent at once, in no order.
+func awaitLastWrite(ctx context.Context, p *measure.Manager) (measure.Counts, error) {
+	const quiet, most = 2 * time.Second, 20
+	for range most {
+		before, err := p.Requests(ctx)
+		if err != nil {
+			return before, err
+		}
+		if err := pause(ctx, quiet); err != nil {
+			return before, err
+		}
+		if after, err := p.Requests(ctx); err != nil || after.Writes == before.Writes {
+			return after, err
+		}
+	}
+	return measure.Counts{}, errors.New("the manager does not stop writing")
+}
+
+// awaitLastEvent waits for the event of the completion, which the manager sends after its last write to the Migration.
 func (b *bench) awaitLastEvent(ctx context.Context) error {
 	err := wait.PollUntilContextTimeout(ctx, lookAgain, time.Minute, true, func(ctx context.Context) (bool, error) {
 		events, err := b.source.EventsV1().Events(managerNamespace).List(ctx, metav1.ListOptions{FieldSelector: "reason=" + api.ReasonMoved})
