@@ -33,8 +33,8 @@ type Options struct {
 	Log io.Writer
 	// Nodes is the number of nodes, by default 1.
 	Nodes int
-	// Attach lets the controller manager attach and detach volumes of CSI drivers. By
-	// default nobody does: most drivers of tests exist in name only.
+	// Attach lets the controller manager attach and detach volumes of CSI drivers, where an attacher
+	// answers for them. By default none does.
 	Attach bool
 	// Keep leaves the folder, with the data of etcd, when the cluster stops.
 	Keep bool

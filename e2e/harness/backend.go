@@ -42,5 +42,11 @@ func East() Cluster { return east }
 // West is where moves between clusters go.
 func West() Cluster { return west }
 
+// Embeds says whether the clusters are embedded ones: volumes of drivers that exist in name only are attached there.
+func Embeds() bool {
+	_, embedded := current.(*embeddedBackend)
+	return embedded
+}
+
 // TimeLimit bounds every test: none waits for ever.
 func TimeLimit() time.Duration { return current.limit() }

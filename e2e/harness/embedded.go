@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sliceshift/sliceshift/e2e/attacher"
 	"github.com/sliceshift/sliceshift/e2e/auditor"
 	"github.com/sliceshift/sliceshift/e2e/cluster"
 	"github.com/sliceshift/sliceshift/e2e/testbed"
@@ -32,11 +33,13 @@ type embeddedBackend struct {
 	mu sync.Mutex
 	// all are the clusters that were ever started, those that were replaced included.
 	all []*cluster.Cluster
+	// attachers attach the volumes of CSI drivers, as in any cluster that has such volumes.
+	attachers map[*cluster.Cluster]*attacher.Attacher
 }
 
 // Embedded brings up two embedded clusters for the moves of a package.
 func Embedded(ctx context.Context) (end func(failed bool) error, err error) {
-	b := &embeddedBackend{}
+	b := &embeddedBackend{attachers: map[*cluster.Cluster]*attacher.Attacher{}}
 	if err := b.up(ctx); err != nil {
 		return nil, errors.Join(err, b.close(true))
 	}
@@ -50,7 +53,7 @@ func (b *embeddedBackend) up(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	both, err := cluster.StartAll(ctx, cluster.Options{Binary: binary}, "east", "west")
+	both, err := cluster.StartAll(ctx, cluster.Options{Binary: binary, Attach: true}, "east", "west")
 	if err != nil {
 		return err
 	}
@@ -62,8 +65,19 @@ func (b *embeddedBackend) up(ctx context.Context) error {
 		if err := Prepare(ctx, each); err != nil {
 			return err
 		}
+		if b.attachers[each], err = attacher.Start(ctx, each.RESTConfig()); err != nil {
+			return err
+		}
 	}
 	return nil
+}
+
+// stopAttacher ends that of a cluster, if it has one.
+func (b *embeddedBackend) stopAttacher(of *cluster.Cluster) {
+	if a := b.attachers[of]; a != nil {
+		a.Stop()
+		delete(b.attachers, of)
+	}
 }
 
 // Prepare installs the resource definitions. The disruption controller looks for new
@@ -97,6 +111,7 @@ func (*embeddedBackend) check(*Move, auditor.Report) error { return nil }
 func (b *embeddedBackend) close(failed bool) error {
 	var errs []error
 	for _, c := range b.all {
+		b.stopAttacher(c)
 		errs = append(errs, Stop(c, failed))
 	}
 	return errors.Join(errs...)
@@ -125,6 +140,7 @@ func (b *embeddedBackend) Renew(ctx context.Context) error {
 	for _, each := range []Cluster{east, west} {
 		old := PartsOf(each)
 		stopPlayer(old)
+		b.stopAttacher(old)
 		fmt.Fprintf(os.Stderr, "cluster %s is made anew; logs of the old one: %s\n", old.Name(), old.KeepLogs())
 		if err := old.Stop(); err != nil {
 			return err

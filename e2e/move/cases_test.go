@@ -49,6 +49,8 @@ var embeddedOnly = map[string]string{
 	"TestSharedClaimGoesBack":          inName,
 	"TestLive":                         "what a terminal shows: the kubelets have no part in it",
 	"TestReads":                        "it counts requests: the kubelets have no part in it",
+	"TestSettledManagerWritesNothing":  ownServers,
+	"TestP1OneAnswer":                  inName,
 	"TestAdoptKruise":                  "the controller of OpenKruise is not there to make the pods: they are handed to its object by the test",
 	"TestRolloutCommand":               "it plays a kubelet whose pod never becomes Ready, to be taken back in the middle",
 	"TestBenchIsMadeAnew":              partsStop,

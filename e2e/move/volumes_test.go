@@ -98,14 +98,19 @@ func onCSI(v *harness.Move) {
 func (v *move) csiVolumes() {
 	v.T.Helper()
 	client := kubernetes.NewForConfigOrDie(v.From.RESTConfig())
-	for ordinal := range v.App.Replicas {
-		claim := fmt.Sprintf("data-%s-%d", v.App.Name, ordinal)
-		volume := v.csiVolume("disk-"+v.App.Namespace+"-"+strconv.Itoa(int(ordinal)), claim)
-		if v.CSI != nil {
-			v.CSI(volume.Spec.CSI)
+	for _, template := range v.App.Claims {
+		prefix := "disk-" + v.App.Namespace + "-"
+		if template != "data" {
+			prefix += template + "-"
 		}
-		_, err := client.CoreV1().PersistentVolumes().Create(v.Ctx, volume, metav1.CreateOptions{})
-		v.Must(err)
+		for ordinal := v.App.Start; ordinal < v.App.Start+v.App.Replicas; ordinal++ {
+			volume := v.csiVolume(prefix+strconv.Itoa(int(ordinal)), fmt.Sprintf("%s-%s-%d", template, v.App.Name, ordinal))
+			if v.CSI != nil {
+				v.CSI(volume.Spec.CSI)
+			}
+			_, err := client.CoreV1().PersistentVolumes().Create(v.Ctx, volume, metav1.CreateOptions{})
+			v.Must(err)
+		}
 	}
 }
 
