@@ -25,6 +25,7 @@ func applyRecord(m *api.Migration, record plan.Record) {
 	m.Status.Baseline, m.Status.Fence, m.Status.Handoff, m.Status.Pace = record.Baseline, record.Fence, record.Handoff, record.Pace
 	m.Status.Ahead, m.Status.PausedWriters, m.Status.TurnedBack = record.Ahead, record.Writers, record.TurnedBack
 	m.Status.AutomaticRollback, m.Status.LastAttempt = record.AutomaticRollback, record.LastAttempt
+	m.Status.StartWithdrawn = record.StartWithdrawn
 	if record.Baseline == nil {
 		m.Status.Conditions, m.Status.Source, m.Status.Destination = nil, nil, nil
 	}

@@ -11,8 +11,8 @@ func bind(pair Pair) Verdict {
 	if taker.Claim.Found && taker.Claim.Volume != taker.Volume.Name {
 		return blocked(anotherClaim(pair))
 	}
-	if taker.Claim.Terminating || taker.Volume.Terminating {
-		return Verdict{Waits: "claim " + taker.Ref.Name + " or its volume is being deleted"}
+	if going := taker.Going(); going != nil {
+		return awaitsDeletion(going)
 	}
 	want := target(taker)
 	have := taker.Volume.ClaimRef

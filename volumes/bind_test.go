@@ -54,8 +54,16 @@ func TestBind(t *testing.T) {
 			func(h *Holding) { h.Volume.ClaimRef, h.Volume.Phase = Parked(h.Ref), corev1.VolumePending },
 			Verdict{Waits: "volume pv is known to the binder"},
 		},
-		"the claim is being deleted":  {func(h *Holding) { h.Claim.Terminating = true }, Verdict{Waits: "claim data-web-0 or its volume is being deleted"}},
-		"the volume is being deleted": {func(h *Holding) { h.Volume.Terminating = true }, Verdict{Waits: "claim data-web-0 or its volume is being deleted"}},
+		"H7: the claim is being deleted": {
+			func(h *Holding) { h.Claim.Terminating, h.Claim.Keeps = true, []string{"example.com/keep"} },
+			Verdict{Waits: "claim west/data-web-0 is deleted: the finalizers example.com/keep keep it", Deletion: &Deletion{
+				Object: "claim west/data-web-0", Keeps: []string{"example.com/keep"}, Look: "kubectl get pvc -n west data-web-0 -o yaml",
+			}},
+		},
+		"H7: the volume is being deleted": {
+			func(h *Holding) { h.Volume.Terminating = true },
+			Verdict{Waits: "volume pv is deleted", Deletion: &Deletion{Object: "volume pv", Look: "kubectl get pv pv -o yaml"}},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			taker := arrived()

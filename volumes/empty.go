@@ -158,7 +158,7 @@ func (Empty) anew(pair Pair) Verdict {
 	taker := pair.Taker
 	switch {
 	case taker.Claim.Terminating:
-		return Verdict{Waits: "claim " + taker.Ref.Name + " is deleted"}
+		return awaitsDeletion(taker.claimDeletion())
 	case !taker.Claim.Found:
 		return Verdict{Action: &Action{Verb: CreateClaim, Ref: taker.Ref, Fence: pair.Fence}}
 	case !taker.Claim.Ours:

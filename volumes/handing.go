@@ -108,7 +108,7 @@ func (h Handing) Release() Verdict {
 	case !h.secured(h.Giver):
 		return h.Write(Secure, volume, h.Giver.Ref, true)
 	case h.Outgoing.Claim.Ours && h.Outgoing.Claim.Terminating:
-		return Awaits("claim %s/%s, of a copy before this one, is gone", out.Namespace, out.Name)
+		return Verdict{Waits: h.Outgoing.claimDeletion().waits(), Deletion: h.Outgoing.claimDeletion(), Look: Look}
 	case h.Outgoing.Claim.Found && h.Outgoing.Claim.Ours && h.Outgoing.Claim.Volume != volume.Name:
 		return h.deleteLost(h.Outgoing, true) // it has come late, for a volume that was copied before
 	case !have.Names(out) && h.Sender.Found && !h.Sender.Foreign && h.Sender.Pass > h.Attempt.Passes:
@@ -225,7 +225,7 @@ func (h Handing) makeRoom() Verdict {
 	case !left(h.Pair):
 		return blocked(inTheWay(taker))
 	case taker.Claim.Terminating:
-		return Awaits("claim %s/%s, which has lost its volume, is deleted", taker.Ref.Namespace, taker.Ref.Name)
+		return Verdict{Waits: taker.claimDeletion().waits(), Deletion: taker.claimDeletion(), Look: Look}
 	case !h.secured(taker):
 		return h.Write(Secure, taker.Volume, taker.Ref, false)
 	case taker.Claim.Phase == corev1.ClaimBound:

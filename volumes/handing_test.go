@@ -262,7 +262,7 @@ func TestHandOver(t *testing.T) {
 		"its volume is another's":    {kept(func(h *Holding) { h.Volume.Note.By = "another" }), "blocked: ForeignClaim"},
 		"its volume is not secured":  {kept(func(h *Holding) { h.Volume.Fence = "migration.0" }), "Secure at the taker"},
 		"the binder lags":            {kept(func(h *Holding) { h.Claim.Phase = corev1.ClaimBound }), "claim west/data-web-0 is known to have lost its volume"},
-		"it is being deleted":        {kept(func(h *Holding) { h.Claim.Terminating = true }), "claim west/data-web-0, which has lost its volume, is deleted"},
+		"it is being deleted":        {kept(func(h *Holding) { h.Claim.Terminating = true }), "claim west/data-web-0 is deleted"},
 	}.run(t, filledSecond, Handing.HandOver)
 	h := filledSecond()
 	ready(&h)

@@ -44,13 +44,18 @@ type Claim struct {
 	Fence string
 	// Calls counts how often the binder has been called to it under that fence.
 	Calls int
-	// Users are the pods that mount it.
-	Users []string
+	// Users are the pods that name it, and have not ended. Of them Mounters have a node, so they may have mounted it: each is a
+	// name and a UID, "backup/8f1c"; Own are those of this migration.
+	Users, Mounters, Own []string
 	// OncePod is true for access mode ReadWriteOncePod: no second pod mounts it.
 	OncePod bool
 	// OwnedByPod is true when a Pod owns it, so that it would be deleted with that
 	// Pod (KEP-1847, whenScaled: Delete).
 	OwnedByPod bool
+	// Keeps are the finalizers that may keep its object after a deletion: all of one that is being deleted, and else those that
+	// are not Kubernetes' own. DeletedAt is when its deletion was asked for, in seconds since 1970.
+	Keeps     []string
+	DeletedAt int64
 }
 
 // Volume is what matters of a PersistentVolume.
@@ -88,6 +93,9 @@ type Volume struct {
 	Released string
 	// Seal is the root that both sides had when it was taken over as a copy; empty: it is none.
 	Seal string
+	// Keeps and DeletedAt are as of a claim.
+	Keeps     []string
+	DeletedAt int64
 	// Twin is another volume of the other side's cluster that is the same disk; empty: none. Of the volume of an
 	// attempt that was dropped it is one of either cluster.
 	Twin string

@@ -39,6 +39,8 @@ const (
 	ReasonClassMissing      = "StorageClassMissing"
 	ReasonResizePending     = "ResizePending"
 	ReasonVolumesTooFew     = "VolumesTooFew"
+	// Of an object that must be deleted during the move, and that another controller may keep.
+	ReasonForeignFinalizer = "ForeignFinalizer"
 	// Of method Copy.
 	ReasonCopyImageMissing = "CopyImageMissing"
 	ReasonCopySizeTooSmall = "CopySizeTooSmall"

@@ -99,6 +99,8 @@ type Verdict struct {
 	Action *Action
 	// Waits says what is waited for.
 	Waits string
+	// Deletion is the object whose deletion is waited for; nil: it is something else.
+	Deletion *Deletion
 	// Call is what may be done when that takes long; nil: nothing.
 	Call *Action
 	// Look is when to look again although nothing that is watched has changed; 0: nobody knows.

@@ -22,6 +22,9 @@ func (Second) Separate() bool { return true }
 // migration has neither made nor left there.
 func (Second) Free(pair Pair) *Problem {
 	taker := pair.Taker
+	if left(pair) && !pair.Taker.Bound() {
+		return mayStay(taker)
+	}
 	if !taker.Claim.Found || taker.Claim.Ours || left(pair) {
 		return nil
 	}

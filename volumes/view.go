@@ -21,6 +21,7 @@ func ViewClaim(claim *corev1.PersistentVolumeClaim, owner types.UID) Claim {
 		OncePod: slices.Contains(claim.Spec.AccessModes, corev1.ReadWriteOncePod),
 	}
 	view.Fence, view.Calls = unmark(claim.Annotations[api.FenceAnnotationKey])
+	view.Keeps, view.DeletedAt = keeps(claim)
 	for _, reference := range claim.OwnerReferences {
 		view.OwnedByPod = view.OwnedByPod || reference.Kind == "Pod"
 	}
@@ -73,6 +74,7 @@ func ViewVolume(volume *corev1.PersistentVolume, owner types.UID) Volume {
 		Chosen:   chosen(volume),
 		Released: volume.Annotations[api.ReleasedAnnotationKey], Seal: volume.Annotations[api.SealAnnotationKey],
 	}
+	view.Keeps, view.DeletedAt = keeps(volume)
 	if since := volume.Status.LastPhaseTransitionTime; since != nil {
 		view.PhaseSince = since.Unix()
 	}

@@ -33,7 +33,7 @@ func TestViewClaim(t *testing.T) {
 			},
 			Claim{
 				Found: true, UID: "u", ResourceVersion: "7", Phase: corev1.ClaimBound, Volume: "pv", Terminating: true, Ours: true,
-				Fence: fence, Calls: 3, OwnedByPod: true,
+				Fence: fence, Calls: 3, OwnedByPod: true, DeletedAt: now.Unix(),
 			},
 		},
 		"of another migration, and of a set": {
@@ -85,7 +85,7 @@ func TestViewVolume(t *testing.T) {
 			Volume{
 				Found: true, Name: "pv", UID: "u", ResourceVersion: "7", Phase: corev1.VolumeBound, Policy: corev1.PersistentVolumeReclaimRetain, PhaseSince: now.Unix(),
 				Note: Note{Policy: corev1.PersistentVolumeReclaimDelete, By: owner}, ClaimRef: Ref{Namespace: "shop", Name: "data-web-0", UID: "c"},
-				Handle: "d/h", Terminating: true, Ours: true, Fence: fence,
+				Handle: "d/h", Terminating: true, Ours: true, Fence: fence, DeletedAt: now.Unix(),
 			},
 		},
 		"of another migration": {

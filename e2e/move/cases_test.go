@@ -194,6 +194,16 @@ var embeddedOnly = map[string]string{
 	"TestToyMethod":                    seams,
 	"TestUnknownMethod":                refused,
 	"TestEveryCaseHasItsGround":        "it moves nothing",
+
+	"TestH1RecordIsLost":                     byOthers,
+	"TestH1RebuiltRecordGoesBack":            byOthers,
+	"TestH4PodNamesAParkedClaim":             byOthers,
+	"TestH4RollbackWithAPodOnTheParkedClaim": byOthers,
+	"TestH7FinalizerOfAnOperator":            byOthers,
+	"TestH9ScaledUpWithoutClaims":            byOthers,
+	"TestP12PodUsesTheClaim":                 byOthers,
+	"TestP12PodUsesTheClaimInMidMove":        byOthers,
+	"TestP13AttachedElsewhere":               byOthers,
 }
 
 const (

@@ -99,6 +99,7 @@ func stagedChecks() []staged {
 			v.writer(v.Here(), scaledObject, "autoscaling.keda.sh/paused", "true")
 		}, nil, warn + api.ReasonAutoscaled},
 		{"autoscaler of the destination", "a ScaledObject", usual, across, func(v *move) { v.Must(v.makeNamespace()); v.writer(v.There(), scaledObject) }, nil, fail + api.ReasonAutoscaled},
+		{"fence", "no policy keeps other writers from a set without claims", fixture.App{Replicas: 1, MaxUnavailable: harness.IntOrString("1")}, across, nil, nil, warn + api.ReasonFenceMissing},
 		{"VerticalPodAutoscaler", "it recreates", usual, across, func(v *move) { v.writer(v.Here(), verticalAutoscaler) }, nil, warn + api.ReasonAutoscaled},
 		{"feature gates", "a gate that nobody opens", adapted(1, template(func(s *corev1.PodSpec) {
 			s.ReadinessGates = []corev1.PodReadinessGate{{ConditionType: slicesapi.InPlaceUpdateReady}}

@@ -23,7 +23,7 @@ import (
 func (v *move) cli(verb string, more ...string) *exec.Cmd {
 	v.T.Helper()
 	args := append([]string{verb, v.App.Name, "-n", v.App.Namespace, "--kubeconfig", v.From.Kubeconfig()}, more...)
-	if verb == "run" || verb == "plan" {
+	if verb == "run" || verb == "plan" || verb == "preflight" {
 		args = append(args, "--to-kubeconfig", v.To.Kubeconfig(), "--create-namespace")
 		for _, template := range v.App.Claims {
 			args = append(args, "--shared", template)

@@ -4,6 +4,7 @@
 package records
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -118,6 +119,9 @@ const LabelKey = "migration.sliceshift.io/record"
 const (
 	// DestinationAnnotationKey identifies the destination's cluster.
 	DestinationAnnotationKey = "migration.sliceshift.io/destination-cluster"
+	// ResumedUIDAnnotationKey is the UID of the migration whose record was lost and rebuilt here. It is the migration's UID from
+	// then on: the marks on the objects have it.
+	ResumedUIDAnnotationKey = "migration.sliceshift.io/resumed-uid"
 	// DestinationNameAnnotationKey is what its first user called that cluster.
 	DestinationNameAnnotationKey = "migration.sliceshift.io/destination-cluster-name"
 )
@@ -173,8 +177,13 @@ func (c ConfigMap) decode(object *corev1.ConfigMap) (*api.Migration, error) {
 		return nil, &NotAMigrationError{c.Namespace, object.Name, err}
 	}
 	m.Namespace, m.Name = c.Namespace, c.Name
-	m.UID, m.ResourceVersion, m.CreationTimestamp = object.UID, object.ResourceVersion, object.CreationTimestamp
+	m.UID, m.ResourceVersion, m.CreationTimestamp = uidOf(m, object), object.ResourceVersion, object.CreationTimestamp
 	return m, nil
+}
+
+// uidOf is the UID of a migration that a ConfigMap keeps: the ConfigMap's, or the one whose record was rebuilt.
+func uidOf(m *api.Migration, object *corev1.ConfigMap) types.UID {
+	return cmp.Or(types.UID(m.Annotations[ResumedUIDAnnotationKey]), object.UID)
 }
 
 // Create writes a migration that is not kept yet.
@@ -187,7 +196,7 @@ func (c ConfigMap) Create(ctx context.Context, m *api.Migration) error {
 	if err := c.Client.Create(ctx, object); err != nil {
 		return err
 	}
-	m.UID, m.ResourceVersion, m.CreationTimestamp = object.UID, object.ResourceVersion, object.CreationTimestamp
+	m.UID, m.ResourceVersion, m.CreationTimestamp = uidOf(m, object), object.ResourceVersion, object.CreationTimestamp
 	return nil
 }
 
@@ -229,9 +238,13 @@ func (c ConfigMap) encode(m *api.Migration) (*corev1.ConfigMap, error) {
 	if err != nil {
 		return nil, err
 	}
+	uid := m.UID
+	if m.Annotations[ResumedUIDAnnotationKey] != "" {
+		uid = "" // it is not the ConfigMap's; the resourceVersion is
+	}
 	return &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: c.Namespace, Name: c.ObjectName(), UID: m.UID, ResourceVersion: m.ResourceVersion,
+			Namespace: c.Namespace, Name: c.ObjectName(), UID: uid, ResourceVersion: m.ResourceVersion,
 			Labels: map[string]string{LabelKey: c.Name},
 		},
 		Data: map[string]string{dataKey: string(data)},
@@ -253,6 +266,7 @@ func (c ConfigMap) Change(ctx context.Context, change Change) error {
 		change.apply(&m.Spec)
 		if change.Mode == api.ModeRun || change.Mode == api.ModePause {
 			m.Status.AutomaticRollback = nil // no tool writes a record: it is the word of a person
+			m.Status.StartWithdrawn = nil
 		}
 		if err := c.Save(ctx, m); !apierrors.IsConflict(err) {
 			return err

@@ -5,11 +5,11 @@ package checks
 
 import (
 	"fmt"
-	"strings"
+
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/sliceshift/sliceshift/migration/plan"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
-	slicesapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
 // Source finds why the source is not there to stay, at rest, with what is to move.
@@ -22,14 +22,14 @@ func Source(s plan.Snapshot) []plan.Finding {
 	if set.Terminating {
 		add(api.ReasonSourceBeingDeleted, object+" is being deleted: its pods may all go at any moment", side.WhatKeepsIt())
 	}
-	if set.Replicas == 0 {
+	if set.Replicas == 0 && len(StrandedOrdinals(s)) == 0 { // what was left down must not be started here
 		add(api.ReasonNothingToMove, object+" has no replicas", fmt.Sprintf("%s scale %s -n %s %s --replicas=1", side.Kubectl(), set.ResourceName(), side.Namespace, set.Name))
 	}
 	if s.Spec.Count > set.Replicas {
 		add(api.ReasonCountTooLarge, fmt.Sprintf("%s has %d replicas; %d were asked to move", object, set.Replicas, s.Spec.Count), "create the Migration again with a smaller count, or without one to move all")
 	}
 	if owner := api.FenceOwner(set.Fence); owner != "" && owner != s.UID {
-		findings = append(findings, HeldByAnother(side))
+		findings = append(findings, HeldByAnother(side, side))
 	}
 	if finding := DeletesClaims(side); finding != nil {
 		findings = append(findings, *finding)
@@ -77,22 +77,13 @@ func DeletesClaims(s plan.Side) *plan.Finding {
 }
 
 // HeldByAnother refuses a StatefulSet that another migration moves (I1).
-func HeldByAnother(side plan.Side) plan.Finding {
+func HeldByAnother(side, source plan.Side) plan.Finding {
 	return plan.Finding{
 		Reason: api.ReasonHeldByAnother,
 		Object: side.Object(),
 		Message: fmt.Sprintf("%s belongs to the Migration with UID %s: two of them would start the same ordinal twice",
 			side.Object(), api.FenceOwner(side.Set.Fence)),
-		Remedy: fmt.Sprintf("finish or delete that Migration; if it does not exist any more: %s annotate %s -n %s %s %s",
-			side.Kubectl(), side.Set.ResourceName(), side.Namespace, side.Set.Name, marks(side.Set)),
+		Remedy: fmt.Sprintf("finish or delete that Migration; if it does not exist any more, an ordinal may be down: rebuild its record at the source, and let it end: %s",
+			Rebuilds(source, types.UID(api.FenceOwner(side.Set.Fence)))),
 	}
-}
-
-// marks are the annotations of a migration as kubectl takes them away.
-func marks(s plan.Set) string {
-	keys := []string{api.FenceAnnotationKey}
-	if s.ResourceName() == plan.SliceResource {
-		keys = append(keys, slicesapi.MigratingAnnotationKey, slicesapi.MaxUnavailableAnnotationKey)
-	}
-	return strings.Join(keys, "- ") + "-"
 }

@@ -28,7 +28,7 @@ func Destination(s plan.Snapshot) []plan.Finding {
 			add(api.ReasonDestinationDeleted, object+" is being deleted: what is started there would be stopped again", side.WhatKeepsIt())
 		}
 		if owner := api.FenceOwner(set.Fence); owner != "" && owner != s.UID {
-			findings = append(findings, HeldByAnother(side))
+			findings = append(findings, HeldByAnother(side, s.Source))
 		}
 	}
 	for _, pod := range side.Pods {

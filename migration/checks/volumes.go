@@ -16,6 +16,11 @@ func Volumes(s plan.Snapshot) []plan.Finding {
 		if !s.ToMove(v.Ordinal) {
 			continue
 		}
+		for _, finding := range []*plan.Finding{InUse(v.Source), AttachedElsewhere(s.Source, v.Ordinal, v.Source), BeingDeleted(v.Source), BeingDeleted(v.Destination)} {
+			if finding != nil {
+				findings = append(findings, *finding)
+			}
+		}
 		problem := v.Way().Check(volumes.Pair{Shared: v.Shared(s.Spec), Owner: s.UID, Giver: v.Source, Taker: v.Destination, Template: v.Template, Word: v.Word, Copy: v.Copy})
 		if problem != nil {
 			findings = append(findings, plan.Finding{

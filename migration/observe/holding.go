@@ -114,7 +114,7 @@ func holdingOf(m *api.Migration, f *observed, ordinal int32, template, volume st
 	h := volumes.Holding{Ref: volumes.Ref{Namespace: f.endpoint.Namespace, Name: name}, Kubectl: f.endpoint.Kubectl()}
 	if claim := f.claims[name]; claim != nil {
 		h.Claim = volumes.ViewClaim(claim, m.UID)
-		h.Claim.Users = others(f.mountedBy[name], plan.PodName(f.endpoint.Set, ordinal))
+		f.addUsers(&h.Claim, m, name, ordinal)
 	}
 	if pv := f.volumes[volume]; pv != nil {
 		h.Volume = volumes.ViewVolume(pv, m.UID)
@@ -128,10 +128,26 @@ func holdingOf(m *api.Migration, f *observed, ordinal int32, template, volume st
 	return h
 }
 
-// users names the pods that mount a claim, by claim. One that has run to its end uses none, and one that copies
+// addUsers adds the pods that name a claim, other than the ordinal's own.
+func (f *observed) addUsers(claim *volumes.Claim, m *api.Migration, name string, ordinal int32) {
+	for _, pod := range f.mountedBy[name] {
+		if pod.Name == plan.PodName(f.endpoint.Set, ordinal) {
+			continue
+		}
+		claim.Users = append(claim.Users, pod.Name)
+		if pod.Spec.NodeName != "" && !f.noneLeft {
+			claim.Mounters = append(claim.Mounters, pod.Name+"/"+string(pod.UID))
+		}
+		if m.UID != "" && pod.Labels[api.MigrationLabelKey] == string(m.UID) {
+			claim.Own = append(claim.Own, pod.Name)
+		}
+	}
+}
+
+// users are the pods that name a claim, by claim. One that has run to its end uses none, and one that copies
 // from a claim while the ordinal runs goes when that does.
-func (f *observed) users() map[string][]string {
-	users := map[string][]string{}
+func (f *observed) users() map[string][]*corev1.Pod {
+	users := map[string][]*corev1.Pod{}
 	for i := range f.pods {
 		pod := &f.pods[i]
 		if pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed || pod.Labels[manifest.RoleLabelKey] == string(manifest.RoleWarm) {
@@ -139,20 +155,9 @@ func (f *observed) users() map[string][]string {
 		}
 		for j := range pod.Spec.Volumes {
 			if claim := pod.Spec.Volumes[j].PersistentVolumeClaim; claim != nil {
-				users[claim.ClaimName] = append(users[claim.ClaimName], pod.Name)
+				users[claim.ClaimName] = append(users[claim.ClaimName], pod)
 			}
 		}
 	}
 	return users
-}
-
-// others are those of these pods that are not the ordinal's own.
-func others(pods []string, own string) []string {
-	var names []string
-	for _, name := range pods {
-		if name != own {
-			names = append(names, name)
-		}
-	}
-	return names
 }

@@ -3,6 +3,7 @@ package observe
 import (
 	"context"
 	"maps"
+	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -75,6 +76,7 @@ func (f *observed) names(m *api.Migration, ordinals []int32) []plan.Name {
 				Selects: maps.Equal(service.Spec.Selector, SelectPod(pod)),
 				Ours:    service.Annotations[api.OwnerAnnotationKey] == string(m.UID), Fence: service.Annotations[api.FenceAnnotationKey],
 			}
+			n.Service.Terminating, n.Service.Keeps, n.Service.DeletedAt = deletionOf(service.ObjectMeta)
 		}
 		names = append(names, n)
 	}
@@ -143,11 +145,20 @@ func listExports(ctx context.Context, m *api.Migration, at endpoint.Endpoint) (m
 	return exports, err
 }
 
+// deletionOf returns whether an object is being deleted, its finalizers, and since when.
+func deletionOf(meta metav1.ObjectMeta) (terminating bool, keeps string, at int64) {
+	if meta.DeletionTimestamp == nil {
+		return false, "", 0
+	}
+	return true, strings.Join(meta.Finalizers, ", "), meta.DeletionTimestamp.Unix()
+}
+
 func exportOf(owner types.UID, meta metav1.ObjectMeta, conditions []metav1.Condition) plan.Export {
 	export := plan.Export{
 		Found: true, UID: meta.UID, ResourceVersion: meta.ResourceVersion,
 		Ours: meta.Annotations[api.OwnerAnnotationKey] == string(owner), Fence: meta.Annotations[api.FenceAnnotationKey],
 	}
+	export.Terminating, export.Keeps, export.DeletedAt = deletionOf(meta)
 	for _, condition := range conditions {
 		switch {
 		case condition.Type == string(mcsv1beta1.ServiceExportConditionConflict) && condition.Status == metav1.ConditionTrue:

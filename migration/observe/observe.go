@@ -44,8 +44,10 @@ type observed struct {
 	// duplicateHandles are volumes of this side that are the disk of one that the other side would
 	// bring here, by the name of that one.
 	duplicateHandles map[string]string
-	// mountedBy are the pods that mount a claim, by its name, once the pods were read.
-	mountedBy map[string][]string
+	// mountedBy are the pods that name a claim, by its name, once the pods were read. noneLeft is true where a list has shown that
+	// no pod named the claims of the ordinal once no pod could mount its volumes here any more.
+	mountedBy map[string][]*corev1.Pod
+	noneLeft  bool
 	// recorded are the volumes of the ordinal on its way, as they were recorded.
 	recorded []string
 	// copying is what of a copy is on this side, by claim template, and snapshots what its cluster can do with these.
@@ -161,6 +163,9 @@ func (e *Observer) Snapshot(ctx context.Context, m *api.Migration, sc scope.Read
 	s.Source.Set.Templates = ClaimTemplates(source.set)
 	if s.Services().NamesOrdinals() {
 		s.Source.Names, s.Destination.Names = source.names(m, OrdinalsOf(s, sc)), destination.names(m, OrdinalsOf(s, sc))
+	}
+	if s.Record.Baseline == nil && sc.Ordinal == nil {
+		s.Source.Marks, s.Destination.Marks = source.marks(s.Source.Set.Templates), destination.marks(s.Source.Set.Templates)
 	}
 	ordinals := OrdinalsOf(s, sc)
 	if sc.Next != nil {

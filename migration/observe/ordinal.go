@@ -109,6 +109,7 @@ func (f *observed) readPods(ctx context.Context, sc scope.Reads, templates []str
 	if left && !f.listing.shows(ctx, *sc.Ordinal, templates) {
 		return f.listPods(ctx, f.endpoint.Live)
 	}
+	f.noneLeft = left
 	if sc.Users && !left {
 		if err := f.listPods(ctx, f.endpoint.Live, notOlderThan(f.pods)); err != nil {
 			return err

@@ -89,7 +89,7 @@ func RecordOf(m *api.Migration) plan.Record {
 	record := plan.Record{
 		Baseline: m.Status.Baseline, Fence: m.Status.Fence, Handoff: m.Status.Handoff, Pace: m.Status.Pace, TurnedBack: m.Status.TurnedBack,
 		Ahead: m.Status.Ahead, Hooks: m.Status.Hooks, HookTurns: m.Status.HookTurns, Writers: m.Status.PausedWriters,
-		AutomaticRollback: m.Status.AutomaticRollback, LastAttempt: m.Status.LastAttempt,
+		AutomaticRollback: m.Status.AutomaticRollback, LastAttempt: m.Status.LastAttempt, StartWithdrawn: m.Status.StartWithdrawn,
 	}
 	if destination := m.Status.Destination; destination != nil {
 		record.Given = &destination.Replicas
@@ -178,13 +178,14 @@ func (f *observed) ofOrdinal(set plan.Set, name string) bool {
 func SetOf(m *api.Migration, set *appsv1.StatefulSet, pods []corev1.Pod) plan.Set {
 	view := plan.Set{
 		Presence: plan.Seen, Name: set.Name, UID: set.UID, ResourceVersion: set.ResourceVersion, Replicas: 1,
-		Observed:    set.Status.ObservedGeneration >= set.Generation,
-		RolledOut:   rolledOut(set, pods),
-		MinReady:    time.Duration(set.Spec.MinReadySeconds) * time.Second,
-		Ordered:     set.Spec.PodManagementPolicy != appsv1.ParallelPodManagement,
-		Fence:       set.Annotations[api.FenceAnnotationKey],
-		ScalesBy:    foreignWriter(set.ManagedFields, begun(m), `"f:replicas"`, `"f:ordinals"`),
-		Ours:        set.Annotations[api.OwnerAnnotationKey] == string(m.UID),
+		Observed:  set.Status.ObservedGeneration >= set.Generation,
+		RolledOut: rolledOut(set, pods),
+		MinReady:  time.Duration(set.Spec.MinReadySeconds) * time.Second,
+		Ordered:   set.Spec.PodManagementPolicy != appsv1.ParallelPodManagement,
+		Fence:     set.Annotations[api.FenceAnnotationKey],
+		ScalesBy:  foreignWriter(set.ManagedFields, begun(m), `"f:replicas"`, `"f:ordinals"`),
+		Ours:      set.Annotations[api.OwnerAnnotationKey] == string(m.UID),
+		Owner:     types.UID(set.Annotations[api.OwnerAnnotationKey]), LeftOut: set.Annotations[api.LeftOutAnnotationKey] != "",
 		Terminating: set.DeletionTimestamp != nil,
 	}
 	if set.Spec.Replicas != nil {

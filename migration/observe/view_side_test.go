@@ -151,7 +151,7 @@ func TestSideOf(t *testing.T) {
 		Cluster: "east", ClusterID: "e", Namespace: "shop", NamespaceFound: true, Reach: plan.Seen, Export: plan.Export{Found: true},
 		Set: plan.Set{
 			Presence: plan.Seen, Name: "web", UID: "s", ResourceVersion: "7", Start: 2, Replicas: 3, Observed: true, RolledOut: true, MinReady: 5 * time.Second,
-			Ordered: true, Fence: "m.2", ScalesBy: "kubectl", Ours: true, Terminating: true, Resource: plan.NativeResource, DeletesClaims: true, OwnsClaims: []string{"a", "b"},
+			Ordered: true, Fence: "m.2", ScalesBy: "kubectl", Ours: true, Owner: "m", Terminating: true, Resource: plan.NativeResource, DeletesClaims: true, OwnsClaims: []string{"a", "b"},
 		},
 		Pods: []plan.Pod{
 			{Ordinal: 2, UID: "p", Ready: true, ReadySince: Began, Node: "node"},

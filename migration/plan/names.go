@@ -19,6 +19,10 @@ type Export struct {
 	Found           bool
 	UID             types.UID
 	ResourceVersion string
+	// Terminating, Keeps and DeletedAt are as of a PodService.
+	Terminating bool
+	Keeps       string
+	DeletedAt   int64
 	// Conflict is the message of a Conflict condition that is True.
 	Conflict string
 	// Invalid is the message of a Valid condition that is False.
@@ -41,6 +45,11 @@ type PodService struct {
 	Found           bool
 	UID             types.UID
 	ResourceVersion string
+	// Terminating is true when it is being deleted; Keeps are the finalizers that keep it then, and DeletedAt is when its deletion
+	// was asked for, in seconds since 1970.
+	Terminating bool
+	Keeps       string
+	DeletedAt   int64
 	// Selects is true when it selects the ordinal's pod and no other one.
 	Selects bool
 	Ours    bool

@@ -34,9 +34,12 @@ type Set struct {
 	Fence string
 	// ScalesBy is who wrote replicas or ordinals last, when it was not a migration.
 	ScalesBy string
-	// Ours is true when this migration created it.
+	// Ours is true when this migration created it, and Owner is the UID of the migration that did; empty: none did.
 	Ours        bool
+	Owner       types.UID
 	Terminating bool
+	// LeftOut is true when a person has said of it that an ordinal beside its slice is left out on purpose.
+	LeftOut bool
 	// Resource is how kubectl calls its kind.
 	Resource string
 	// DeletesClaims is true for persistentVolumeClaimRetentionPolicy.whenScaled: Delete.

@@ -67,6 +67,9 @@ type Side struct {
 	Export Export
 	// Names are the names of the ordinals that were looked at, ascending.
 	Names []Name
+	// Marks are the volumes of all ordinals that a migration has left its mark on, or that are in use, as far as they were looked
+	// at: before a migration begins.
+	Marks []Mark
 }
 
 // Object is how messages call the StatefulSet of the side.

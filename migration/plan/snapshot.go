@@ -142,6 +142,9 @@ type Record struct {
 	Pace *api.Pace
 	// TurnedBack is the ordinal that was taken back by itself last; nil: none was since one has begun.
 	TurnedBack *api.CopyTurnedBack
+	// StartWithdrawn is the start that was taken back, because another writer has started the same ordinal; nil: none was since a
+	// person has paused the migration.
+	StartWithdrawn *api.StartWithdrawn
 	// AutomaticRollback is why the migration was turned back by itself; nil: it was not since a person has paused it.
 	AutomaticRollback *api.AutomaticRollback
 	// Writers are those that were paused, or are about to be.

@@ -8,6 +8,7 @@ import (
 	"github.com/sliceshift/sliceshift/migration/checks"
 	"github.com/sliceshift/sliceshift/migration/plan"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/volumes"
 )
 
 // destinationPlanner makes what the destination needs before the first handoff.
@@ -177,6 +178,10 @@ func (p namePlanner) nameAt(name plan.SideName, n plan.Name) *plan.Decision {
 	side := p.Side(name)
 	object := side.PodName(n.Ordinal)
 	switch {
+	case n.Service.Terminating:
+		return p.nameGoes(*side, "svc", object, n.Service.Keeps, n.Service.DeletedAt)
+	case n.Export.Terminating:
+		return p.nameGoes(*side, "serviceexport", object, n.Export.Keeps, n.Export.DeletedAt)
 	case !n.Service.Found:
 		return effect(plan.Effect{Verb: plan.CreatePodService, Side: name, Ordinal: n.Ordinal, Name: object, Fence: p.fence()})
 	case !n.Service.Selects:
@@ -185,6 +190,18 @@ func (p namePlanner) nameAt(name plan.SideName, n plan.Name) *plan.Decision {
 		return effect(plan.Effect{Verb: plan.CreatePodExport, Side: name, Ordinal: n.Ordinal, Name: object, Fence: p.fence()})
 	}
 	return nil
+}
+
+// nameGoes waits until what bore the name of an ordinal before is deleted.
+func (p namePlanner) nameGoes(side plan.Side, kind, object, keeps string, at int64) *plan.Decision {
+	going := volumes.Deletion{
+		Object: fmt.Sprintf("%s %s/%s in cluster %s", map[string]string{"svc": "Service", "serviceexport": "ServiceExport"}[kind], side.Namespace, object, side.Cluster),
+		Look:   fmt.Sprintf("%s get %s -n %s %s -o yaml", side.Kubectl(), kind, side.Namespace, object), At: at,
+	}
+	if keeps != "" {
+		going.Keeps = []string{keeps}
+	}
+	return &plan.Decision{Hold: p.going(&going)}
 }
 
 // taken stalls where a Service of somebody else has the name of an ordinal in mid-move. Names cannot be turned off by then:
@@ -201,13 +218,13 @@ func (p namePlanner) taken(side plan.Side, k int32) *plan.Decision {
 }
 
 // unname removes what the migration has made of an ordinal's name on a side, the
-// export first.
+// export first. It waits for nothing to be gone: no ordinal stays down for the finalizer of another controller.
 func (p namePlanner) unname(name plan.SideName, n plan.Name) *plan.Decision {
 	e := plan.Effect{Side: name, Ordinal: n.Ordinal, Name: p.Side(name).PodName(n.Ordinal)}
 	switch {
-	case n.Export.Found && n.Export.Ours:
+	case n.Export.Found && n.Export.Ours && !n.Export.Terminating:
 		e.Verb, e.UID, e.ResourceVersion = plan.DeletePodExport, n.Export.UID, n.Export.ResourceVersion
-	case n.Service.Found && n.Service.Ours:
+	case n.Service.Found && n.Service.Ours && !n.Service.Terminating:
 		e.Verb, e.UID, e.ResourceVersion = plan.DeletePodService, n.Service.UID, n.Service.ResourceVersion
 	default:
 		return nil

@@ -84,7 +84,7 @@ func (p fencePlanner) ensureFence() *plan.Decision {
 			continue
 		}
 		if owner := api.FenceOwner(set.Fence); owner != "" && owner != p.UID {
-			return stalledBy(checks.HeldByAnother(*side))
+			return stalledBy(checks.HeldByAnother(*side, p.Source))
 		}
 		return writeSet(set, plan.Effect{Verb: plan.WriteFence, Side: name, Fence: want})
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/sliceshift/sliceshift/migration/plan"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/pdb"
+	"github.com/sliceshift/sliceshift/volumes"
 )
 
 // Gate is one reason for which the next ordinal must wait. All gates are asked before an
@@ -42,6 +43,7 @@ var gates = []Gate{
 		}
 		return v.Numbers.Hold()
 	}},
+	{"start withdrawn", false, func(v *View, _ int32) *plan.Hold { return gatePlanner{v}.withdrawn() }},
 	{"slices", false, func(v *View, _ int32) *plan.Hold { return gatePlanner{v}.unsafe() }},
 	{"volumes", false, func(v *View, k int32) *plan.Hold { return gatePlanner{v}.shared(k) }},
 	{"health after the start", true, func(v *View, _ int32) *plan.Hold { return healthPlanner{v}.afterStartHold() }},
@@ -197,25 +199,26 @@ func behind(s plan.Side) *plan.Hold {
 // shared holds while something else than the ordinal's own pod has its volumes, or their place
 // on the other side: once the pod were stopped, they could go nowhere.
 func (p gatePlanner) shared(k int32) *plan.Hold {
-	pod, _ := p.giver.Pod(k)
 	for _, v := range p.Volumes {
 		if v.Ordinal != k {
 			continue
 		}
-		giver := p.pair(v).Giver
+		giver, taker := p.pair(v).Giver, p.pair(v).Taker
+		if finding := cmp.Or(checks.InUse(giver), checks.AttachedElsewhere(*p.giver, k, giver)); finding != nil {
+			return finding.Hold()
+		}
 		if hold := inUse(giver); hold != nil {
 			return hold
+		}
+		for _, holding := range []volumes.Holding{giver, taker} {
+			if going := holding.Going(); going != nil {
+				return p.going(going)
+			}
 		}
 		if problem := v.Way().Free(p.pair(v)); problem != nil {
 			return &plan.Hold{Reason: problem.Reason, Message: fmt.Sprintf("ordinal %d: %s", k, problem.Message), Remedy: problem.Remedy, Stalled: true}
 		}
-		for _, attachment := range giver.Volume.Attachments {
-			if attachment.Node != pod.Node {
-				return stillAttached(giver, attachment)
-			}
-		}
-		taker := p.pair(v).Taker
-		if hold := inUse(taker); hold != nil {
+		if hold := inUse(taker); hold != nil && p.direction() != api.Back { // a way back waits for no pod that has nothing of it (I8)
 			return hold
 		}
 		if hold := anyAttached(taker); hold != nil && !v.Shared(p.Spec) { // of one cluster it is the giver's

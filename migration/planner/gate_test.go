@@ -224,7 +224,12 @@ func TestShared(t *testing.T) {
 			attaches(s, 2, west, "node")
 		}, api.ReasonVolumeAttached},
 		"in one cluster it is one volume":  {func(s *plan.Snapshot) { s.Spec.SameCluster = true; attaches(s, 1, west, "node") }, ""},
-		"back, it is in use at the source": {func(s *plan.Snapshot) { rollback(s); usesClaim(s, 1, east) }, api.ReasonClaimInUse},
+		"back, it is in use at the source": {func(s *plan.Snapshot) { rollback(s); usesClaim(s, 1, east) }, ""},
+		"back, it is in use where it is":   {func(s *plan.Snapshot) { rollback(s); usesClaim(s, 1, west) }, api.ReasonClaimInUse},
+		"a pod of the migration uses it": {func(s *plan.Snapshot) {
+			usesClaim(s, 1, east)
+			s.Volumes[1].Source.Claim.Own = []string{"backup"}
+		}, api.ReasonClaimInUse},
 	} {
 		p := halfway(func(s *plan.Snapshot) {
 			s.Volumes = []plan.OrdinalVolume{carriedOut(0), carriedOut(1)}
@@ -233,11 +238,12 @@ func TestShared(t *testing.T) {
 			}
 		})
 		got := p.shared(1)
-		stalls := tc.want == volumes.ReasonForeignClaim
+		foreign := tc.want == volumes.ReasonForeignClaim
+		stalls := foreign || got != nil && strings.Contains(got.Message, "an ordinal that is stopped now would be down")
 		if heldBy(got) != tc.want || got != nil && got.Stalled != stalls {
 			t.Errorf("%s: %+v, want %q", name, got, tc.want)
 		}
-		if stalls && (!strings.HasPrefix(got.Message, "ordinal 1: ") || got.Remedy == "") {
+		if foreign && (!strings.HasPrefix(got.Message, "ordinal 1: ") || got.Remedy == "") {
 			t.Errorf("%s: %+v", name, got)
 		}
 	}

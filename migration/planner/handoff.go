@@ -192,6 +192,15 @@ func (p handoffPlanner) carry(k int32) *plan.Decision {
 			return p.at(api.StepReserveBudget, decision)
 		}
 	}
+	held, unread := p.volumesOf(k)
+	if unread == nil { // a limit is asked before anything is waited for
+		if decision := cmp.Or(p.goesOn(held), (limitPlanner{p.View}).turnBack(k, held)); decision != nil {
+			return p.at(api.StepCarryVolumes, decision)
+		}
+		if decision := p.carried.listLeft(held); decision != nil {
+			return decision
+		}
+	}
 	if decision := p.ahead.withdraw(k); decision != nil {
 		return decision
 	}
@@ -201,17 +210,13 @@ func (p handoffPlanner) carry(k int32) *plan.Decision {
 	if decision := (namePlanner{p.View}).rename(k); decision != nil {
 		return p.at(api.StepCarryVolumes, decision)
 	}
-	held, hold := p.volumesOf(k)
-	if hold != nil {
-		return p.held(api.StepCarryVolumes, *hold)
+	if unread != nil {
+		return p.held(api.StepCarryVolumes, *unread)
 	}
 	for _, v := range held { // all of them, before any is carried away
 		if problem := v.Way().Confirm(p.pair(v), plan.RecordedVolume(p.Record.Handoff, k, v.Template).Disk); problem != nil {
 			return p.at(api.StepCarryVolumes, p.carried.volumeDecision(v, volumes.Verdict{Blocked: problem}))
 		}
-	}
-	if decision := cmp.Or(p.goesOn(held), (limitPlanner{p.View}).turnBack(k, held)); decision != nil {
-		return p.at(api.StepCarryVolumes, decision)
 	}
 	if decision := cmp.Or(p.carried.together(held, p.carried.claim, p.fill), p.eachVolume(held, volumes.Method.Transfer)); decision != nil {
 		return p.at(api.StepCarryVolumes, decision)

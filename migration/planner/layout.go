@@ -157,6 +157,11 @@ func (p foreignPlanner) foreignSets() *plan.Decision {
 	if gap := p.layout.gap; broken == "" && gap != nil && (p.Record.Handoff == nil || p.Record.Handoff.Ordinal != *gap) {
 		broken = fmt.Sprintf("neither slice owns ordinal %d, and it is not on its way", *gap)
 	}
+	if broken != "" && !p.Deleting {
+		if decision := p.takeStartBack(); decision != nil {
+			return decision
+		}
+	}
 	if broken == "" {
 		broken = p.startedEarly()
 	}

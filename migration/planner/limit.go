@@ -33,7 +33,7 @@ func (p limitPlanner) turnBack(k int32, held []plan.OrdinalVolume) *plan.Decisio
 		if p.gone(v, pair) {
 			return nil
 		}
-		if limited, is := v.Way().(volumes.Limited); is && late == nil && limited.Overdue(pair, p.spent(api.StepCarryVolumes)) {
+		if limited, is := v.Way().(volumes.Limited); is && late == nil && limited.Overdue(pair, max(p.spent(api.StepAwaitRelease), p.spent(api.StepCarryVolumes))) {
 			late = &held[i]
 		}
 	}
@@ -113,11 +113,11 @@ func (p turnPlanner) due() *plan.Decision {
 
 // forget is for a pause: it is the word of a person that the migration may go on.
 func (p turnPlanner) forget() *plan.Decision {
-	if p.Record.AutomaticRollback == nil || p.Spec.Mode != api.ModePause || p.Deleting {
+	if p.Record.AutomaticRollback == nil && p.Record.StartWithdrawn == nil || p.Spec.Mode != api.ModePause || p.Deleting {
 		return nil
 	}
 	next := p.Record
-	next.AutomaticRollback = nil
+	next.AutomaticRollback, next.StartWithdrawn = nil, nil
 	return &plan.Decision{Record: &next}
 }
 

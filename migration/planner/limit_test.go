@@ -64,15 +64,16 @@ func TestLimitTurnsBack(t *testing.T) {
 		change func(*plan.Snapshot)
 		want   bool
 	}{
-		"past the limit":        {func(*plan.Snapshot) {}, true},
-		"in a pause":            {inMode(api.ModePause), true},
-		"right at it":           {in(time.Minute), false},
-		"the clock goes back":   {in(-time.Hour), false},
-		"there is no limit":     {func(s *plan.Snapshot) { volumeOf2(s).Copy.Asked.Limit = 0 }, false},
-		"I3: it was taken over": {takenOver, false},
-		"it is rolled back":     {inMode(api.ModeRollback), false},
-		"it has just been down": {func(s *plan.Snapshot) { s.Record.Handoff.Step = api.StepAwaitRelease }, false},
-		"another one is not":    {another(func(v *plan.OrdinalVolume) { v.Copy.Asked.Limit = 0 }), true},
+		"past the limit":           {func(*plan.Snapshot) {}, true},
+		"in a pause":               {inMode(api.ModePause), true},
+		"right at it":              {in(time.Minute), false},
+		"the clock goes back":      {in(-time.Hour), false},
+		"there is no limit":        {func(s *plan.Snapshot) { volumeOf2(s).Copy.Asked.Limit = 0 }, false},
+		"I3: it was taken over":    {takenOver, false},
+		"it is rolled back":        {inMode(api.ModeRollback), false},
+		"it waits for its release": {func(s *plan.Snapshot) { s.Record.Handoff.Step = api.StepAwaitRelease }, true},
+		"it is being started":      {func(s *plan.Snapshot) { s.Record.Handoff.Step = api.StepScaleUp }, false},
+		"another one is not":       {another(func(v *plan.OrdinalVolume) { v.Copy.Asked.Limit = 0 }), true},
 		"I3: another one was taken over": {another(func(v *plan.OrdinalVolume) {
 			v.Copy.Asked.Limit = 0
 			v.Copy.Incoming.Volume = volumes.Volume{Found: true, Name: "copy", ClaimRef: v.Destination.Ref}

@@ -80,6 +80,7 @@ func Preflight(s plan.Snapshot) []plan.Finding {
 		check string
 		at    func(plan.Snapshot) []plan.Finding
 	}{
+		{plan.CheckSplit, checks.LeftOut},
 		{plan.CheckSchedule, scheduleFindings},
 		{plan.CheckSource, checks.Source},
 		{plan.CheckBudget, checks.Budgets},

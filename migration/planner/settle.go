@@ -3,6 +3,7 @@ package planner
 import (
 	"cmp"
 	"fmt"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -119,7 +120,7 @@ func restorePolicy(name plan.SideName, ordinal int32, action volumes.Action) *pl
 
 // withdrawSource removes the source's export, last of all that clients see.
 func (p settlePlanner) withdrawSource() *plan.Decision {
-	if p.Services().Export && p.whole() && p.Source.Export.Found && p.Source.Export.Ours {
+	if p.Services().Export && p.whole() && p.Source.Export.Found && p.Source.Export.Ours && !p.Source.Export.Terminating {
 		return p.withdraw(plan.SourceSide)
 	}
 	return nil
@@ -127,7 +128,7 @@ func (p settlePlanner) withdrawSource() *plan.Decision {
 
 func (p settlePlanner) withdrawBoth() *plan.Decision {
 	for _, name := range []plan.SideName{plan.DestinationSide, plan.SourceSide} {
-		if side := p.Side(name); side.Export.Found && side.Export.Ours {
+		if side := p.Side(name); side.Export.Found && side.Export.Ours && !side.Export.Terminating {
 			return p.withdraw(name)
 		}
 	}
@@ -231,8 +232,11 @@ func (p settlePlanner) removeVolume(name plan.SideName, v plan.OrdinalVolume, fo
 	if claim.Found && !claim.Terminating && !foreign && !claim.Ours {
 		return nil // somebody else has made it: it keeps the volume that it names
 	}
+	if going := h.Going(); going != nil {
+		return p.goingAtEnd(going)
+	}
 	if claim.Found {
-		return &plan.Decision{Hold: &plan.Hold{Reason: api.ReasonAwaitingDeletion, Message: "waiting until claim " + h.Ref.Namespace + "/" + h.Ref.Name + " is gone"}}
+		return &plan.Decision{Hold: &plan.Hold{Reason: api.ReasonAwaitingDeletion, Message: "waiting until claim " + h.Ref.Namespace + "/" + h.Ref.Name + " is deleted"}}
 	}
 	if volume.Policy != corev1.PersistentVolumeReclaimRetain {
 		return plan.Stalled(volumes.ReasonVolumeNotRetain, "volume "+volume.Name+" is not to be deleted: its reclaim policy is "+string(volume.Policy), "set it to Retain")
@@ -241,6 +245,15 @@ func (p settlePlanner) removeVolume(name plan.SideName, v plan.OrdinalVolume, fo
 		return &plan.Decision{Hold: &plan.Hold{Reason: api.ReasonVolumeAttached, Message: "waiting until volume " + volume.Name + " is attached nowhere"}}
 	}
 	return effect(plan.Effect{Verb: plan.DeleteVolume, Side: name, Ordinal: v.Ordinal, Name: volume.Name, UID: volume.UID, ResourceVersion: volume.ResourceVersion})
+}
+
+// goingAtEnd waits for a deletion once no ordinal moves any more, and looks again when that stalls.
+func (p settlePlanner) goingAtEnd(d *volumes.Deletion) *plan.Decision {
+	decision := &plan.Decision{Hold: p.going(d)}
+	if !decision.Hold.Stalled && d.At > 0 {
+		decision.Wait = time.Unix(d.At, 0).Add(p.Spec.Deadline).Sub(p.Now) + time.Second
+	}
+	return decision
 }
 
 // lastRecord stalls where what is to be deleted is all that still says which disk an

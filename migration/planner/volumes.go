@@ -160,7 +160,7 @@ func (p carryPlanner) volumeDecision(v plan.OrdinalVolume, verdict volumes.Verdi
 		return plan.Stalled(verdict.Blocked.Reason, fmt.Sprintf("ordinal %d: %s", v.Ordinal, verdict.Blocked.Message), verdict.Blocked.Remedy)
 	case verdict.Attempt != nil:
 		return p.recordCopy(v, *verdict.Attempt)
-	case verdict.Look > 0:
+	case verdict.Look > 0 && verdict.Deletion == nil:
 		return p.copying(v, verdict)
 	case verdict.Waits != "":
 		return p.unbound(v, verdict)
@@ -182,7 +182,9 @@ func (p carryPlanner) recordCopy(v plan.OrdinalVolume, attempt api.CopyAttempt) 
 		at, handoff.Volumes = len(handoff.Volumes), append(handoff.Volumes, api.HandoffVolume{})
 	}
 	if attempt.Number != handoff.Volumes[at].Copy.Number { // it may be another one than was copied before the move turned round
+		left := handoff.Volumes[at].Left
 		handoff.Volumes[at] = p.recordOf(v, p.pair(v).Giver)
+		handoff.Volumes[at].Left = left
 	}
 	handoff.Volumes[at].Copy = attempt
 	next.Handoff = &handoff
@@ -231,6 +233,9 @@ func (p carryPlanner) unbound(v plan.OrdinalVolume, verdict volumes.Verdict) *pl
 	if verdict.Call != nil {
 		side = p.Side(p.sideOf(v, *verdict.Call))
 	}
+	if verdict.Deletion != nil {
+		return &plan.Decision{Hold: p.going(verdict.Deletion), Wait: verdict.Look}
+	}
 	decision := &plan.Decision{Hold: &plan.Hold{
 		Reason: api.ReasonVolumeUnbound, Message: "waiting until " + verdict.Waits,
 		Remedy: side.Kubectl() + " describe pvc of that claim; is kube-controller-manager running?",
@@ -243,113 +248,6 @@ func (p carryPlanner) unbound(v plan.OrdinalVolume, verdict volumes.Verdict) *pl
 		return decision
 	}
 	return p.carryVolume(v, *verdict.Call)
-}
-
-// released says what still holds an ordinal that neither slice owns, or its volumes (I1,
-// I2). Where all its volumes are still bound to the slice that takes it, nothing has been
-// carried anywhere: then it is enough that the other side has nothing of it.
-func (p carryPlanner) released(k int32) *plan.Hold {
-	sides := []*plan.Side{p.giver, p.taker}
-	held, unread := p.volumesOf(k)
-	kept := unread == nil && p.keptByTaker(held)
-	if kept {
-		sides = sides[:1]
-	}
-	for _, side := range sides {
-		if hold := cmp.Or(stopping(*side, k), behind(*side)); hold != nil {
-			return hold
-		}
-	}
-	for _, v := range held {
-		pair := p.pair(v)
-		if hold := inUse(pair.Giver); hold != nil {
-			return hold
-		}
-		if kept {
-			if !v.Shared(p.Spec) {
-				if hold := anyAttached(pair.Giver); hold != nil {
-					return hold
-				}
-			}
-			continue
-		}
-		if hold := cmp.Or(anyAttached(pair.Giver), inUse(pair.Taker), anyAttached(pair.Taker)); hold != nil {
-			return hold
-		}
-	}
-	return unread
-}
-
-// keptByTaker says whether all volumes of an ordinal are still bound to the taker's claims:
-// it was stopped there, and turned round before anything was carried away. Of an ordinal
-// without volumes nothing ever is.
-func (p carryPlanner) keptByTaker(held []plan.OrdinalVolume) bool {
-	for _, v := range held {
-		pair := p.pair(v)
-		if !pair.Taker.Bound() || !v.Shared(p.Spec) && pair.Giver.Volume.Found && !pair.Giver.Parked() {
-			return false
-		}
-	}
-	return true
-}
-
-// stopping holds while a side has a pod of an ordinal, whether its StatefulSet exists or
-// not: a pod is gone when its object is gone.
-func stopping(s plan.Side, k int32) *plan.Hold {
-	pod, found := s.Pod(k)
-	name := fmt.Sprintf("%s/%s-%d in cluster %s", s.Namespace, s.Set.Name, k, s.Cluster)
-	switch {
-	case !found:
-		return nil
-	case pod.Terminating:
-		return &plan.Hold{
-			Reason: api.ReasonPodTerminating, Message: "waiting until pod " + name + " is gone" + keptBy(pod),
-			Remedy: fmt.Sprintf("it is never force-deleted: look at its finalizers and its node: %s describe pod -n %s %s-%d", s.Kubectl(), s.Namespace, s.Set.Name, k),
-		}
-	case s.Set.Presence == plan.Seen:
-		return &plan.Hold{Reason: api.ReasonPodRunning, Message: "waiting until pod " + name + " is stopped"}
-	default:
-		return &plan.Hold{
-			Reason: api.ReasonPodRunning, Message: fmt.Sprintf("waiting until pod %s is stopped; %s does not exist any more, so nothing will stop it", name, s.Object()),
-			Remedy: fmt.Sprintf("delete the pod, and it is stopped as it should be: %s delete pod -n %s %s-%d", s.Kubectl(), s.Namespace, s.Set.Name, k),
-		}
-	}
-}
-
-// keptBy names what keeps the object of a pod that terminates, once its kubelet is done with it.
-func keptBy(pod plan.Pod) string {
-	if !pod.Terminating || pod.Finalizers == "" {
-		return ""
-	}
-	return "; it goes only when who has set its finalizers has removed them: " + pod.Finalizers
-}
-
-// inUse holds while other pods than the ordinal's own use its claim.
-func inUse(h volumes.Holding) *plan.Hold {
-	if len(h.Claim.Users) == 0 {
-		return nil
-	}
-	return &plan.Hold{
-		Reason: api.ReasonClaimInUse, Message: fmt.Sprintf("waiting until pod %s does not use claim %s/%s any more", plan.Listed(h.Claim.Users), h.Ref.Namespace, h.Ref.Name),
-		Remedy: h.Describe(),
-	}
-}
-
-// anyAttached holds while a volume is attached to a node. One that was released is so for its movers: not where somebody has
-// pointed it back by hand, and has left the mark on it.
-func anyAttached(h volumes.Holding) *plan.Hold {
-	if len(h.Volume.Attachments) == 0 || h.Volume.Released != "" && !h.Volume.ClaimRef.Names(h.Ref) {
-		return nil
-	}
-	return stillAttached(h, h.Volume.Attachments[0])
-}
-
-func stillAttached(h volumes.Holding, attachment volumes.Attachment) *plan.Hold {
-	volume := h.Volume
-	return &plan.Hold{
-		Reason: api.ReasonVolumeAttached, Message: fmt.Sprintf("waiting until VolumeAttachment %s of volume %s, on node %s, is gone", attachment.Name, volume.Name, attachment.Node),
-		Remedy: h.Command("describe volumeattachment %s", attachment.Name),
-	}
 }
 
 // Relays are the movers of a snapshot that are to be connected now. It is not known where a side was not seen, or its

@@ -109,6 +109,13 @@ var checks = []Check{
 		Run:    ofSource((*Inspector).writerRights),
 	},
 	{
+		Name: "fence", Group: GroupWriters,
+		Looks:  "of a StatefulSet without claims: for the admission policy that keeps other writers from scaling it during the move.",
+		Why:    "An ordinal that another writer starts would run on both sides until the migration has taken its own start back.",
+		Remedy: "Install the policy: kubectl migrate install --fence.",
+		Run:    func(ctx context.Context, e *Inspector, s Subject) ([]plan.Finding, error) { return e.unfenced(ctx, s) },
+	},
+	{
 		Name: "VerticalPodAutoscaler", Group: GroupWriters,
 		Looks:  "for a VerticalPodAutoscaler over the source that changes its pods.",
 		Why:    "It evicts pods in mid-move, within their budget, and the pods of the destination do not get what it gives.",

@@ -157,7 +157,17 @@ func (sc Reads) ofRecord(s plan.Snapshot, decision plan.Decision) Reads {
 	// A handoff ends only where the ordinal has its volumes, and what they are is not
 	// recorded on a cache's word.
 	sc.Volumes = sc.Volumes || another || !slices.Equal(next.Handoff.Volumes, s.Record.Handoff.Volumes)
+	if !another && listsLeft(s, next.Handoff) {
+		sc.Users, sc.Left = true, planner.Giver(s)
+	}
 	return sc
+}
+
+// listsLeft reports whether a record says which pods may have a volume that was taken from the giver.
+func listsLeft(s plan.Snapshot, next *api.Handoff) bool {
+	return slices.ContainsFunc(next.Volumes, func(v api.HandoffVolume) bool {
+		return v.Left.Side != "" && v.Left != s.Record.Handoff.Volume(v.ClaimTemplate).Left
+	})
 }
 
 // proven are the sides whose StatefulSet shows which cluster it is in: it carries this migration's
@@ -295,6 +305,8 @@ func Lean(s plan.Snapshot, decision plan.Decision) Reads {
 		return leanWhole(sc, s, decision)
 	case s.Early != nil, sc.Identity != NoSide:
 		return sc
+	case s.Record.StartWithdrawn != nil && decision.Effect != nil && decision.Effect.Verb == plan.ScaleDown:
+		return sc // a start is taken back: what the other slice owns is why
 	case decision.Record != nil:
 		return leanRecord(sc, s, *decision.Record)
 	case decision.Effect != nil:

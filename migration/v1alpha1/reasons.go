@@ -75,6 +75,7 @@ const (
 	ReasonWriterNotPaused      = "WriterNotPaused"
 	ReasonWriterWouldRefill    = "WriterWouldRefill"
 	ReasonRollbackReverted     = "RollbackReverted"
+	ReasonOrdinalLeftOut       = "OrdinalLeftOut"
 )
 
 // Reasons of warnings: a migration begins all the same, and its user should know.
@@ -83,6 +84,7 @@ const (
 	ReasonHookMayDecommission = "HookMayDecommission"
 	ReasonNamesAreLocal       = "NamesAreLocal"
 	ReasonBudgetForm          = "BudgetForm"
+	ReasonFenceMissing        = "FenceMissing"
 )
 
 // Reasons of what a migration waits for. Those of a handoff's steps become the reason

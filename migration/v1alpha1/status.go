@@ -38,6 +38,10 @@ type MigrationStatus struct {
 	// until that says something else.
 	// +optional
 	TurnedBack *CopyTurnedBack `json:"turnedBack,omitempty"`
+	// startWithdrawn is the last start that the migration has taken back, because another writer has started the same ordinal on
+	// the other side. It is kept until spec.mode is Pause: until then no handoff begins.
+	// +optional
+	StartWithdrawn *StartWithdrawn `json:"startWithdrawn,omitempty"`
 	// automaticRollback is why the migration was turned back by itself, because a gate or a hook with onFailure: Rollback has
 	// failed. It is kept until spec.mode is Pause: as long as it is there, the mode Run begins no handoff, whoever writes it.
 	// +optional
@@ -295,6 +299,21 @@ type HandoffVolume struct {
 	// copy is how far its second volume is, for methods Copy and Snapshot.
 	// +optional
 	Copy CopyAttempt `json:"copy,omitempty,omitzero"`
+	// left lists the pods that could have the volume when it was taken from the ordinal's claim.
+	// +optional
+	Left LeftVolume `json:"left,omitempty,omitzero"`
+}
+
+// LeftVolume is a list of pods that was read once no pod could mount a volume by its former claim.
+type LeftVolume struct {
+	// side is the side that the volume was taken from: source or destination.
+	// +optional
+	// +kubebuilder:validation:MaxLength=16
+	Side string `json:"side,omitempty"`
+	// pods are those that named the claim and had a node, as name/UID, separated by commas; empty: there were none.
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	Pods string `json:"pods,omitempty"`
 }
 
 // Volume is the volume that the ordinal had for a claim template; its name is empty when it
@@ -323,4 +342,15 @@ type SliceStatus struct {
 	// most; absent without one.
 	// +optional
 	MaxUnavailable *int32 `json:"maxUnavailable,omitempty"`
+}
+
+// StartWithdrawn is a start of an ordinal that the migration has taken back.
+type StartWithdrawn struct {
+	// ordinal that ran on both sides.
+	Ordinal int32 `json:"ordinal"`
+	// by is the field manager that has started it on the other side.
+	// +kubebuilder:validation:MaxLength=256
+	By string `json:"by"`
+	// time is when it was found.
+	Time metav1.Time `json:"time"`
 }

@@ -23,7 +23,7 @@ func TestLateOutgoingClaim(t *testing.T) {
 	if a := late(func(*volumes.Claim) {}).Action; a == nil || a.Verb != volumes.DeleteLost || !a.Copy.AtGiver || a.UID != pair.Copy.Outgoing.Claim.UID || a.ResourceVersion != pair.Copy.Outgoing.Claim.ResourceVersion {
 		t.Errorf("got %+v", a)
 	}
-	if got := late(func(c *volumes.Claim) { c.Terminating = true }); got.Action != nil || !strings.Contains(got.Waits, "is gone") {
+	if got := late(func(c *volumes.Claim) { c.Terminating = true }); got.Action != nil || !strings.Contains(got.Waits, "is deleted") {
 		t.Errorf("it goes: %+v", got)
 	}
 	if got := late(func(c *volumes.Claim) { c.Ours = false }); got.Action != nil {

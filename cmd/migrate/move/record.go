@@ -10,6 +10,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -24,6 +25,10 @@ import (
 // resolve merges what the flags ask for with what is recorded. The result is the migration
 // to go on with; its status is empty when the move is to begin.
 func (t *task) resolve(ctx context.Context) (*api.Migration, preview.Standing, error) {
+	if t.recorded == nil && t.resume != "" {
+		m, err := t.rebuild(ctx)
+		return m, preview.Underway, err
+	}
 	if t.recorded == nil {
 		return t.requested, preview.Beginning, nil
 	}
@@ -46,7 +51,11 @@ func (t *task) resolve(ctx context.Context) (*api.Migration, preview.Standing, e
 		}
 	}
 	if completed != "" || m.Status.Baseline == nil {
+		resumed, was := m.Annotations[records.ResumedUIDAnnotationKey]
 		m.Spec, m.Annotations = t.requested.Spec, t.requested.Annotations
+		if was {
+			metav1.SetMetaDataAnnotation(&m.ObjectMeta, records.ResumedUIDAnnotationKey, resumed)
+		}
 		// The epoch goes on counting: a process of before must find itself superseded. So do attempts, which claims are named after.
 		m.Status = api.MigrationStatus{Fence: m.Status.Fence, HookTurns: m.Status.HookTurns, LastAttempt: m.Status.LastAttempt}
 		if len(m.Spec.Hooks) > 0 {

@@ -70,6 +70,7 @@ func newRun(c *command.Common) *cobra.Command {
 	flags.StringVar(&o.log, "log", "", "append what happens to this file, too, as one JSON object a line: see report --log")
 	flags.BoolVarP(&o.quiet, "quiet", "q", false, "say nothing but errors and stalls, on stderr")
 	flags.DurationVar(&o.timeout, "timeout", 0, "give up after so long; what is done stays done (default: never)")
+	flags.StringVar(&o.resume, "resume-uid", "", "rebuild the record of the migration with this `UID`, whose record was deleted, from its marks on the objects, and go on with it")
 	flags.BoolVar(&o.exitOnStall, "exit-on-stall", false, "give up when something outside must change first, instead of waiting for it")
 	return cmd
 }

@@ -31,6 +31,8 @@ type moveOptions struct {
 	spec      flags.Spec
 	set       string
 	namespace string
+	// resume is the UID of the migration whose record was lost and is to be rebuilt; empty: none.
+	resume    string
 	requested *api.Migration
 }
 
@@ -86,6 +88,8 @@ type task struct {
 	spec                *flags.Spec
 	// back is the command that takes the move back.
 	back string
+	// resume is the UID of the migration whose record is to be rebuilt; empty: none.
+	resume types.UID
 }
 
 // kubectl begins a command for the source's cluster, where the record is.
@@ -112,7 +116,7 @@ func (o *moveOptions) open(ctx context.Context, wrap func(*rest.Config)) (*task,
 	}
 	command.Distinguish(&from, &to)
 	o.spec.Warn(o.Common)
-	t := &task{requested: o.requested, spec: &o.spec, back: o.Again("rollback", o.set, o.namespace)}
+	t := &task{requested: o.requested, spec: &o.spec, back: o.Again("rollback", o.set, o.namespace), resume: types.UID(o.resume)}
 	if t.source, err = from.Connect(wrap); err != nil {
 		return nil, err
 	}

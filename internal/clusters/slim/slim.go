@@ -2,6 +2,8 @@
 package slim
 
 import (
+	"strings"
+
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	storagev1 "k8s.io/api/storage/v1"
@@ -47,17 +49,32 @@ func Down(object client.Object) {
 }
 
 // ours are the annotations by which migrations tell each other what they have done.
-var ours = []string{api.OwnerAnnotationKey, api.FenceAnnotationKey, api.OriginalReclaimPolicyAnnotationKey, api.ReleasedAnnotationKey, api.SealAnnotationKey}
+var ours = []string{api.OwnerAnnotationKey, api.FenceAnnotationKey, api.OriginalReclaimPolicyAnnotationKey, api.ReleasedAnnotationKey, api.SealAnnotationKey, api.LeftOutAnnotationKey}
 
 // slimMeta keeps whose an object is, and what of a migration is written on it.
 func slimMeta(of metav1.ObjectMeta) metav1.ObjectMeta {
 	kept := metav1.ObjectMeta{
 		Name: of.Name, Namespace: of.Namespace, UID: of.UID, ResourceVersion: of.ResourceVersion,
-		CreationTimestamp: of.CreationTimestamp, DeletionTimestamp: of.DeletionTimestamp, OwnerReferences: of.OwnerReferences,
+		CreationTimestamp: of.CreationTimestamp, DeletionTimestamp: of.DeletionTimestamp, OwnerReferences: of.OwnerReferences, Finalizers: finalizers(of),
 	}
 	for _, key := range ours {
 		if value, found := of.Annotations[key]; found {
 			metav1.SetMetaDataAnnotation(&kept, key, value)
+		}
+	}
+	return kept
+}
+
+// finalizers keeps those that a deletion may wait for: all of an object that is being deleted, and else those of other controllers
+// than Kubernetes' own, which nearly each claim and volume has.
+func finalizers(of metav1.ObjectMeta) []string {
+	if of.DeletionTimestamp != nil {
+		return of.Finalizers
+	}
+	var kept []string
+	for _, finalizer := range of.Finalizers {
+		if !strings.HasPrefix(finalizer, "kubernetes.io/") {
+			kept = append(kept, finalizer)
 		}
 	}
 	return kept

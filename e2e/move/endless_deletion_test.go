@@ -1,0 +1,62 @@
+package move
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/sliceshift/sliceshift/e2e/harness"
+	"github.com/sliceshift/sliceshift/migration"
+	"github.com/sliceshift/sliceshift/migration/plan"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+// keeper is the finalizer of an operator that does not remove it.
+const keeper = "operator.example.com/keep"
+
+// keepClaim puts finalizers on a claim of the destination; null removes them.
+func (v *move) keepClaim(claim, finalizers string) error {
+	patch := fmt.Sprintf(`{"metadata":{"finalizers":%s}}`, finalizers)
+	_, err := v.Destination.CoreV1().PersistentVolumeClaims(v.ToNamespace).Patch(v.Ctx, claim, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
+	return err
+}
+
+// TestH7FinalizerOfAnOperator: an operator's finalizer keeps the destination's claim while the move is taken back. The
+// rollback stalls and names it; run again, no ordinal is stopped for a claim that is being deleted.
+func TestH7FinalizerOfAnOperator(t *testing.T) {
+	t.Parallel()
+	v := newMove(t, harness.Usual(3), harness.AcrossClusters, harness.WithSpec(hasty))
+	mover := v.Mover()
+	named := func(hold *plan.Hold) bool {
+		return hold != nil && hold.Stalled && strings.Contains(hold.Message, "data-web-2") && strings.Contains(hold.Message, keeper) && hold.Remedy != ""
+	}
+	again, gated := false, false
+	v.Drive(mover, harness.Arrival(2)(func() error {
+		if err := v.keepClaim("data-web-2", `["kubernetes.io/pvc-protection","`+keeper+`"]`); err != nil {
+			return err
+		}
+		return mover.Store.SetMode(v.Ctx, api.ModeRollback)
+	}), func(m *api.Migration, outcome migration.Outcome) error {
+		switch hold := outcome.Decision.Hold; {
+		case !named(hold):
+			return nil
+		case m.Spec.Mode == api.ModeRollback && !again:
+			again = true
+			return mover.Store.SetMode(v.Ctx, api.ModeRun)
+		case m.Spec.Mode == api.ModeRun && !gated:
+			gated = true
+			if ready, err := v.isReady(v.Here(), "web-2"); !ready || err != nil {
+				return fmt.Errorf("web-2 is Ready: %t (%w)", ready, err)
+			}
+			return v.keepClaim("data-web-2", `null`)
+		}
+		return nil
+	})
+	if !again || !gated {
+		t.Errorf("the rollback stalled: %t, the next stop was held: %t", again, gated)
+	}
+	v.ExpectMovedCleanly()
+}

@@ -1,0 +1,188 @@
+package planner
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/sliceshift/sliceshift/migration/plan"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/volumes"
+)
+
+// released returns what still holds an ordinal that neither slice owns, or its volumes (I1, I2). Where all its volumes are still
+// bound to the slice that takes it, nothing has been carried anywhere: then it is enough that the other side has nothing of it.
+//
+// A pod at the taker that names the claim holds nothing: it is on the side that has the disk next, as beside an ordinal that runs.
+func (p carryPlanner) released(k int32) *plan.Hold {
+	sides := []*plan.Side{p.giver, p.taker}
+	held, unread := p.volumesOf(k)
+	kept := unread == nil && p.keptByTaker(held)
+	if kept {
+		sides = sides[:1]
+	}
+	for _, side := range sides {
+		if hold := cmp.Or(stopping(*side, k), behind(*side)); hold != nil {
+			return hold
+		}
+	}
+	for _, v := range held {
+		pair := p.pair(v)
+		if hold := usedBy(pair.Giver, p.mayHave(v, pair)); hold != nil {
+			return hold
+		}
+		if kept && v.Shared(p.Spec) {
+			continue
+		}
+		if hold := anyAttached(pair.Giver); hold != nil {
+			return hold
+		}
+		if !kept && !pair.Taker.Bound() {
+			if hold := anyAttached(pair.Taker); hold != nil {
+				return hold
+			}
+		}
+	}
+	return unread
+}
+
+// mayHave returns the pods at the giver that may have a volume. Once the volume does not name the giver's claim any more, no pod
+// can mount it by that: neither one without a node, nor one that was not in the list that was read after that (I2).
+func (p carryPlanner) mayHave(v plan.OrdinalVolume, pair volumes.Pair) []string {
+	claim := pair.Giver.Claim
+	left := plan.RecordedVolume(p.Record.Handoff, v.Ordinal, v.Template).Left
+	if !taken(pair) || left.Side != string(p.giverName) {
+		return claim.Users
+	}
+	var pods []string
+	listed := strings.Split(left.Pods, ",")
+	for _, pod := range claim.Mounters {
+		if slices.Contains(listed, pod) {
+			name, _, _ := strings.Cut(pod, "/")
+			pods = append(pods, name)
+		}
+	}
+	return pods
+}
+
+// taken reports whether the giver's volume does not name the giver's claim any more: no pod can mount it by that claim.
+func taken(pair volumes.Pair) bool {
+	volume := pair.Giver.Volume
+	return volume.Found && !volume.ClaimRef.Names(pair.Giver.Ref)
+}
+
+// longestLeft bounds the list of pods that is recorded, in bytes. Of a longer one nothing is recorded: all of them count.
+const longestLeft = 1024
+
+// listLeft records which pods may have a volume that was taken from the giver's claim, as soon as any pod names that. It forgets
+// the list where the giver has the volume again: pods may mount it there.
+func (p carryPlanner) listLeft(held []plan.OrdinalVolume) *plan.Decision {
+	if p.Destination.Lost {
+		return nil
+	}
+	all := slices.Clone(p.Record.Handoff.Volumes)
+	for i := range all {
+		at := slices.IndexFunc(held, func(v plan.OrdinalVolume) bool { return v.Template == all[i].ClaimTemplate })
+		if at < 0 {
+			continue
+		}
+		pair, side := p.pair(held[at]), string(p.giverName)
+		claim, pods := pair.Giver.Claim, strings.Join(pair.Giver.Claim.Mounters, ",")
+		switch {
+		case pair.Giver.Volume.Found && !taken(pair) && all[i].Left.Side == side:
+			all[i].Left = api.LeftVolume{}
+		case taken(pair) && all[i].Left.Side != side && len(claim.Users) > 0 && len(pods) <= longestLeft:
+			all[i].Left = api.LeftVolume{Side: side, Pods: pods}
+		}
+	}
+	if slices.Equal(all, p.Record.Handoff.Volumes) {
+		return nil
+	}
+	next, handoff := p.Record, *p.Record.Handoff
+	handoff.Volumes = all
+	next.Handoff = &handoff
+	return &plan.Decision{Record: &next, Step: handoff.Step}
+}
+
+// going waits until an object is deleted, and stalls when that takes longer than a step may: deletions do not always end (I6).
+func (p *View) going(d *volumes.Deletion) *plan.Hold {
+	late := d.At > 0 && p.Now.Sub(time.Unix(d.At, 0)) > p.Spec.Deadline
+	return &plan.Hold{Reason: api.ReasonAwaitingDeletion, Message: d.Message(), Remedy: d.Remedy(), Stalled: late}
+}
+
+// keptByTaker says whether all volumes of an ordinal are still bound to the taker's claims:
+// it was stopped there, and turned round before anything was carried away. Of an ordinal
+// without volumes nothing ever is.
+func (p carryPlanner) keptByTaker(held []plan.OrdinalVolume) bool {
+	for _, v := range held {
+		pair := p.pair(v)
+		if !pair.Taker.Bound() || !v.Shared(p.Spec) && pair.Giver.Volume.Found && !pair.Giver.Parked() {
+			return false
+		}
+	}
+	return true
+}
+
+// stopping holds while a side has a pod of an ordinal, whether its StatefulSet exists or
+// not: a pod is gone when its object is gone.
+func stopping(s plan.Side, k int32) *plan.Hold {
+	pod, found := s.Pod(k)
+	name := fmt.Sprintf("%s/%s-%d in cluster %s", s.Namespace, s.Set.Name, k, s.Cluster)
+	switch {
+	case !found:
+		return nil
+	case pod.Terminating:
+		return &plan.Hold{
+			Reason: api.ReasonPodTerminating, Message: "waiting until pod " + name + " is gone" + keptBy(pod),
+			Remedy: fmt.Sprintf("it is never force-deleted: look at its finalizers and its node: %s describe pod -n %s %s-%d", s.Kubectl(), s.Namespace, s.Set.Name, k),
+		}
+	case s.Set.Presence == plan.Seen:
+		return &plan.Hold{Reason: api.ReasonPodRunning, Message: "waiting until pod " + name + " is stopped"}
+	default:
+		return &plan.Hold{
+			Reason: api.ReasonPodRunning, Message: fmt.Sprintf("waiting until pod %s is stopped; %s does not exist any more, so nothing will stop it", name, s.Object()),
+			Remedy: fmt.Sprintf("delete the pod, and it is stopped as it should be: %s delete pod -n %s %s-%d", s.Kubectl(), s.Namespace, s.Set.Name, k),
+		}
+	}
+}
+
+// keptBy names what keeps the object of a pod that terminates, once its kubelet is done with it.
+func keptBy(pod plan.Pod) string {
+	if !pod.Terminating || pod.Finalizers == "" {
+		return ""
+	}
+	return "; it goes only when who has set its finalizers has removed them: " + pod.Finalizers
+}
+
+// inUse holds while other pods than the ordinal's own use its claim.
+func inUse(h volumes.Holding) *plan.Hold { return usedBy(h, h.Claim.Users) }
+
+// usedBy holds while any of these pods uses the claim.
+func usedBy(h volumes.Holding, pods []string) *plan.Hold {
+	if len(pods) == 0 {
+		return nil
+	}
+	return &plan.Hold{
+		Reason: api.ReasonClaimInUse, Message: fmt.Sprintf("waiting until pod %s does not use claim %s/%s any more", plan.Listed(pods), h.Ref.Namespace, h.Ref.Name),
+		Remedy: h.Describe(),
+	}
+}
+
+// anyAttached holds while a volume is attached to a node. One that was released is so for its movers: not where somebody has
+// pointed it back by hand, and has left the mark on it.
+func anyAttached(h volumes.Holding) *plan.Hold {
+	if len(h.Volume.Attachments) == 0 || h.Volume.Released != "" && !h.Volume.ClaimRef.Names(h.Ref) {
+		return nil
+	}
+	return stillAttached(h, h.Volume.Attachments[0])
+}
+
+func stillAttached(h volumes.Holding, attachment volumes.Attachment) *plan.Hold {
+	volume := h.Volume
+	return &plan.Hold{
+		Reason: api.ReasonVolumeAttached, Message: fmt.Sprintf("waiting until VolumeAttachment %s of volume %s, on node %s, is gone", attachment.Name, volume.Name, attachment.Node),
+		Remedy: h.Command("describe volumeattachment %s", attachment.Name),
+	}
+}

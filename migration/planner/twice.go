@@ -1,0 +1,73 @@
+package planner
+
+import (
+	"cmp"
+	"fmt"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/sliceshift/sliceshift/migration/plan"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+// takeStartBack takes the migration's own last start back where another writer has started the same ordinal on the other side, in a
+// set without claims: nothing else keeps both pods from running (I1). An ordinal with a claim runs on one side alone, where its
+// volume is.
+//
+// It costs no replica (I4, I5): the other side's pod is available, or the ordinal is the one on its way, whose absence the budgets
+// allow for. It changes nothing that another writer has written (I9), and is recorded first: until a person pauses the migration,
+// none is stopped again.
+func (p foreignPlanner) takeStartBack() *plan.Decision {
+	k, twice := p.startedTwice()
+	if !twice {
+		return nil
+	}
+	if done := p.Record.StartWithdrawn; done == nil || done.Ordinal != k {
+		next := p.Record
+		next.StartWithdrawn = &api.StartWithdrawn{Ordinal: k, By: cut(p.giver.Set.ScalesBy, longestWriter), Time: metav1.NewTime(p.Now)}
+		return &plan.Decision{Record: &next}
+	}
+	start, replicas := without(p.taker.Set, k)
+	return writeSet(p.taker.Set, plan.Effect{Verb: plan.ScaleDown, Side: p.takerName, Ordinal: k, Start: start, Replicas: replicas})
+}
+
+// longestWriter bounds the name of a writer that is recorded, in bytes.
+const longestWriter = 256
+
+// startedTwice returns the ordinal at the taker's end that the giver owns as well, where the taker's start is the migration's own,
+// the giver's is another writer's, and the taker can go without it.
+func (p foreignPlanner) startedTwice() (ordinal int32, twice bool) {
+	giver, taker := p.giver.Set, p.taker.Set
+	if giver.Presence != plan.Seen || taker.Presence != plan.Seen || taker.Replicas == 0 || len(p.Source.Set.Templates) > 0 || p.Destination.Lost {
+		return 0, false
+	}
+	k := taker.Start
+	if giver.Start > taker.Start {
+		k = taker.End() - 1
+	}
+	if !giver.Has(k) || giver.ScalesBy == "" || taker.ScalesBy != "" {
+		return 0, false
+	}
+	onItsWay := p.Record.Handoff != nil && p.Record.Handoff.Ordinal == k
+	if !onItsWay && (p.direction() == api.Back || p.initially(k)) {
+		return 0, false // this migration has not started it
+	}
+	pod, found := p.giver.Pod(k)
+	return k, onItsWay || found && pod.Available(p.Now, max(p.Spec.MinReady, giver.MinReady))
+}
+
+// withdrawn holds once a start was taken back: the other writer would scale that side up again.
+func (p gatePlanner) withdrawn() *plan.Hold {
+	done := p.Record.StartWithdrawn
+	if done == nil || p.direction() == api.Back {
+		return nil
+	}
+	return &plan.Hold{
+		Reason: api.ReasonForeignScale, Stalled: true,
+		Message: fmt.Sprintf("at %s %q had scaled %s, so that ordinal %d ran on both sides: the migration has taken its own start back, and stops no ordinal now",
+			done.Time.UTC().Format(time.RFC3339), cmp.Or(done.By, "another writer"), p.giver.Object(), done.Ordinal),
+		Remedy: fmt.Sprintf("stop that writer, or have the admission policy keep it out (kubectl migrate install --fence); then pause the migration and let it go on: %s, then %s",
+			p.command("pause"), p.command("resume")),
+	}
+}

@@ -1,0 +1,92 @@
+package volumes
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Foreign returns the finalizers that are not Kubernetes' own: nothing says when their controllers remove them.
+func Foreign(finalizers []string) []string {
+	var found []string
+	for _, finalizer := range finalizers {
+		domain, _, qualified := strings.Cut(finalizer, "/")
+		own := domain == "kubernetes.io" || strings.HasSuffix(domain, ".kubernetes.io") || domain == "external-attacher"
+		if qualified && !own {
+			found = append(found, finalizer)
+		}
+	}
+	return found
+}
+
+// keeps returns the finalizers that may keep an object after a deletion, and when its deletion was asked for.
+func keeps(object metav1.Object) (finalizers []string, deletedAt int64) {
+	at := object.GetDeletionTimestamp()
+	if at == nil {
+		return Foreign(object.GetFinalizers()), 0
+	}
+	return slices.Clone(object.GetFinalizers()), at.Unix()
+}
+
+// Deletion is an object that is being deleted.
+type Deletion struct {
+	// Object names it, Keeps are its finalizers, and Look shows it.
+	Object string
+	Keeps  []string
+	Look   string
+	// At is when its deletion was asked for, in seconds since 1970; 0: it is not known.
+	At int64
+}
+
+// Message names the object and what keeps it.
+func (d Deletion) Message() string { return "waiting until " + d.waits() }
+
+func (d Deletion) waits() string {
+	if len(d.Keeps) == 0 {
+		return d.Object + " is deleted"
+	}
+	return fmt.Sprintf("%s is deleted: the finalizers %s keep it", d.Object, strings.Join(d.Keeps, ", "))
+}
+
+// Remedy says what a person can do.
+func (d Deletion) Remedy() string {
+	return "see why the controllers of its finalizers do not remove them, and leave the finalizers to these controllers: " + d.Look + "; the migration then continues"
+}
+
+// Going returns the deletion of the holding's claim or of its volume that is under way; nil: there is none.
+func (h Holding) Going() *Deletion {
+	switch {
+	case h.Claim.Terminating:
+		return h.claimDeletion()
+	case h.Volume.Found && h.Volume.Terminating:
+		return &Deletion{Object: "volume " + h.Volume.Name, Keeps: h.Volume.Keeps, Look: h.Command("get pv %s -o yaml", h.Volume.Name), At: h.Volume.DeletedAt}
+	}
+	return nil
+}
+
+func (h Holding) claimDeletion() *Deletion {
+	deletion := &Deletion{Object: fmt.Sprintf("claim %s/%s", h.Ref.Namespace, h.Ref.Name), Look: h.Command("get pvc -n %s %s -o yaml", h.Ref.Namespace, h.Ref.Name), At: h.Claim.DeletedAt}
+	deletion.Keeps = slices.Clone(h.Claim.Keeps)
+	if len(h.Claim.Users) > 0 {
+		deletion.Object += fmt.Sprintf(", which pod %s names,", strings.Join(h.Claim.Users[:min(len(h.Claim.Users), 5)], ", "))
+	}
+	return deletion
+}
+
+// awaitsDeletion waits until an object is deleted.
+func awaitsDeletion(d *Deletion) Verdict { return Verdict{Waits: d.waits(), Deletion: d} }
+
+// mayStay is for a claim that must be deleted while the ordinal is down, and that another controller may keep; nil: none does.
+func mayStay(h Holding) *Problem {
+	foreign := Foreign(h.Claim.Keeps)
+	if !h.Claim.Found || len(foreign) == 0 {
+		return nil
+	}
+	return &Problem{
+		ReasonForeignFinalizer,
+		fmt.Sprintf("claim %s/%s must be deleted while the ordinal is down, and the finalizers %s may keep it", h.Ref.Namespace, h.Ref.Name, strings.Join(foreign, ", ")),
+		"have the controllers of these finalizers release the claim: " + h.Command("get pvc -n %s %s -o yaml", h.Ref.Namespace, h.Ref.Name),
+	}
+}
