@@ -119,6 +119,11 @@ func (m *machine) prudent(s plan.Snapshot, decision plan.Decision) {
 	}
 	for _, v := range s.Volumes {
 		h := v.Holding(e.Side)
+		if carries && e.Volume.Verb == volumes.Point { // a pod where it is pointed to has nothing of it yet; one where it is taken from does
+			if h = v.Holding(e.Side.Other()); !h.Volume.ClaimRef.Names(h.Ref) {
+				continue
+			}
+		}
 		if v.Ordinal != e.Ordinal || len(h.Claim.Users) == 0 {
 			continue
 		}
