@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	ctrl "sigs.k8s.io/controller-runtime"
 
+	"github.com/sliceshift/sliceshift/internal/printable"
 	"github.com/sliceshift/sliceshift/migration/handoffs"
 	"github.com/sliceshift/sliceshift/migration/metrics"
 	"github.com/sliceshift/sliceshift/migration/plan"
@@ -137,7 +138,7 @@ func stayed(m *api.Migration, finished api.Handoff) bool {
 }
 
 func (r *Reconciler) event(m *api.Migration, kind, reason, action, note string) {
-	r.Events.Eventf(m, nil, kind, reason, action, "%s", shorten(note, longestNote))
+	r.Events.Eventf(m, nil, kind, reason, action, "%s", shorten(printable.Text(note), longestNote))
 }
 
 // longestNote is how many bytes the note of an event may have (kubernetes

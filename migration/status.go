@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/sliceshift/sliceshift/internal/printable"
 	"github.com/sliceshift/sliceshift/migration/pass"
 	"github.com/sliceshift/sliceshift/migration/plan"
 	"github.com/sliceshift/sliceshift/migration/planner"
@@ -59,7 +60,7 @@ const longestMessage = 4 << 10
 
 func condition(m *api.Migration, kind string, status metav1.ConditionStatus, reason, message string) {
 	meta.SetStatusCondition(&m.Status.Conditions, metav1.Condition{
-		Type: kind, Status: status, Reason: reason, Message: fitting(message, longestMessage), ObservedGeneration: m.Generation,
+		Type: kind, Status: status, Reason: reason, Message: fitting(printable.Text(message), longestMessage), ObservedGeneration: m.Generation,
 	})
 }
 
@@ -117,8 +118,8 @@ func renderWarnings(m *api.Migration, decision plan.Decision) {
 			continue
 		}
 		w := api.Warning{
-			Check: fitting(f.Check, longestName), Reason: fitting(f.Reason, longestName), Object: fitting(f.Object, longestName),
-			Message: fitting(f.Message, longestOfWarning), Remedy: fitting(f.Remedy, longestOfWarning),
+			Check: fitting(f.Check, longestName), Reason: fitting(f.Reason, longestName), Object: fitting(printable.Text(f.Object), longestName),
+			Message: fitting(printable.Text(f.Message), longestOfWarning), Remedy: fitting(printable.Text(f.Remedy), longestOfWarning),
 		}
 		if left -= sent(w.Check) + sent(w.Reason) + sent(w.Object) + sent(w.Message) + sent(w.Remedy); left < 0 {
 			return
@@ -252,7 +253,7 @@ func renderGates(m *api.Migration, s plan.Snapshot) {
 	var all []api.GateStatus
 	for _, reply := range planner.Replies(s) {
 		next := api.GateStatus{
-			Name: reply.Question.Gate, At: reply.Point, State: reply.State, Reason: reply.Reason, Message: shorten(reply.Message, longestAnswer),
+			Name: reply.Question.Gate, At: reply.Point, State: reply.State, Reason: reply.Reason, Message: shorten(printable.Text(reply.Message), longestAnswer),
 			Holds: reply.Holds, LastTransitionTime: metav1.NewTime(s.Now),
 		}
 		if reply.Ordinal != plan.NoOrdinal {

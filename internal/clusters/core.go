@@ -18,6 +18,7 @@ import (
 	"github.com/sliceshift/sliceshift/internal/clusters/portforward"
 	"github.com/sliceshift/sliceshift/internal/clusters/slim"
 	"github.com/sliceshift/sliceshift/internal/clusters/starting"
+	"github.com/sliceshift/sliceshift/internal/printable"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
@@ -52,7 +53,9 @@ var sharedScheme = sync.OnceValue(NewScheme)
 func newCore(name string, config *rest.Config, mapper meta.RESTMapper, volumes *slim.Volumes, booked bool) (*core, error) {
 	config = rest.CopyConfig(config)
 	config.UserAgent = "sliceshift"
-	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return starting.New(counted{next}) })
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return printable.Transport{Next: starting.New(counted{next})}
+	})
 	if config.QPS > 0 && config.RateLimiter == nil {
 		// Without it each kind would have a limit of its own.
 		config.RateLimiter = flowcontrol.NewTokenBucketRateLimiter(config.QPS, cmp.Or(config.Burst, rest.DefaultBurst))

@@ -10,14 +10,17 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
+
+	"github.com/sliceshift/sliceshift/internal/printable"
 )
 
 // Group makes the commands of one kind.
 type Group func(*Common) []*cobra.Command
 
-// Execute runs the command line of a process, and returns its exit code. root says what the
+// Execute runs the command line of a process, and returns its exit code. All that it writes passes the gate of package printable. root says what the
 // program is; the groups are what it can do.
 func Execute(ctx context.Context, env Environment, root *cobra.Command, groups ...Group) int {
+	env.Out, env.ErrOut = printable.NewWriter(env.Out), printable.NewWriter(env.ErrOut)
 	prepare(env, root, groups)
 	cmd, err := root.ExecuteContextC(ctx)
 	err = Ended(ctx, err)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/sliceshift/sliceshift/cmd/migrate/move/ui/board"
 	"github.com/sliceshift/sliceshift/cmd/migrate/move/ui/view"
+	"github.com/sliceshift/sliceshift/internal/printable"
 	"github.com/sliceshift/sliceshift/internal/records"
 	"github.com/sliceshift/sliceshift/migration/preflight"
 	"github.com/sliceshift/sliceshift/migration/report/page"
@@ -100,7 +101,9 @@ func keyOf(r *http.Request) view.Key {
 func answer(w http.ResponseWriter, code int, value any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(code)
-	_ = json.NewEncoder(w).Encode(value) // the page has gone away
+	if data, err := json.Marshal(value); err == nil {
+		_, _ = w.Write(append(printable.JSON(data), '\n')) // the page has gone away
+	}
 }
 
 func fail(w http.ResponseWriter, code int, message string) {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/sliceshift/sliceshift/cmd/migrate/move/ui/board"
 	"github.com/sliceshift/sliceshift/cmd/migrate/move/ui/view"
+	"github.com/sliceshift/sliceshift/internal/printable"
 )
 
 const (
@@ -115,7 +116,7 @@ func (t *stream) send(event string, value any) error {
 	if err := control.SetWriteDeadline(t.user.Clock.Now().Add(writeTimeout)); err != nil {
 		return err
 	}
-	if _, err := fmt.Fprintf(t.out, "event: %s\ndata: %s\n\n", event, data); err != nil {
+	if _, err := fmt.Fprintf(t.out, "event: %s\ndata: %s\n\n", event, printable.JSON(data)); err != nil {
 		return err
 	}
 	return control.Flush()
