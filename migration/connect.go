@@ -135,7 +135,7 @@ func (c *Connector) way(ctx context.Context, m *api.Migration, ref *api.SecretKe
 	case secret == nil:
 		return way{}, goneSecret(m, ref.Name, key)
 	case len(secret.Data[key]) == 0:
-		return way{}, lacking(fmt.Sprintf("%s has no key %q", where, key), fmt.Sprintf("put the kubeconfig there: %s create secret generic -n %s %s --from-file=%s=KUBECONFIG --dry-run=client -o yaml | kubectl apply -f -", plan.Kubectl(localName, ""), m.Namespace, ref.Name, key))
+		return way{}, lacking(fmt.Sprintf("%s has no key %q", where, key), fmt.Sprintf("put the kubeconfig there: %s | kubectl apply -f -", plan.Kubectl(localName, "").Do("create", "secret", "generic", "-n", m.Namespace, ref.Name, "--from-file="+key+"=KUBECONFIG", "--dry-run=client", "-o", "yaml")))
 	}
 	target, err := kubeconfig.Parse(secret.Data[key], c.KubeConfigs)
 	if err != nil {
@@ -153,13 +153,12 @@ func goneSecret(m *api.Migration, name, key string) error {
 	where, kubectl := fmt.Sprintf("Secret %s/%s", m.Namespace, name), plan.Kubectl(localName, "")
 	hold := plan.Hold{
 		Reason: api.ReasonKubeConfigMissing, Message: where + " does not exist", Stalled: true,
-		Remedy: fmt.Sprintf("%s create secret generic -n %s %s --from-file=%s=KUBECONFIG", kubectl, m.Namespace, name, key),
+		Remedy: kubectl.Do("create", "secret", "generic", "-n", m.Namespace, name, "--from-file="+key+"=KUBECONFIG"),
 	}
 	if !m.DeletionTimestamp.IsZero() {
 		hold = plan.Hold{
 			Reason: api.ReasonKubeConfigMissing, Message: where + " does not exist, and the Migration is being deleted", Stalled: true,
-			Remedy: fmt.Sprintf("%s create secret generic -n %s %s --from-file=%s=KUBECONFIG; where the namespace is being deleted, too, that is refused: bring up by hand what is down, and take the finalizer off: %s patch migration -n %s %s --type=merge -p '{\"metadata\":{\"finalizers\":null}}'",
-				kubectl, m.Namespace, name, key, kubectl, m.Namespace, m.Name),
+			Remedy: fmt.Sprintf("%s; where the namespace is being deleted, too, that is refused: bring up by hand what is down, and take the finalizer off: %s", kubectl.Do("create", "secret", "generic", "-n", m.Namespace, name, "--from-file="+key+"=KUBECONFIG"), kubectl.Do("patch", "migration", "-n", m.Namespace, m.Name, "--type=merge", "-p", `{"metadata":{"finalizers":null}}`)),
 		}
 	}
 	return &refusal{hold: hold, gone: true}

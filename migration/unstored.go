@@ -45,12 +45,12 @@ func holdUnstored(lost *records.NotStoredError) *plan.Hold {
 		return plan.Stalled(api.ReasonStatusNotStored,
 			"the API server has refused the status of the Migration, which the move must not forget: its resource definition is of another version than this process, or a webhook has changed what was written; nothing is done on either side without it; its answer: "+
 				endpoint.OneLine(lost.Refused),
-			"install the definitions of this version: "+plan.Migrate(localName, "", "install --crds-only")).Hold
+			"install the definitions of this version: "+plan.Kubectl(localName, "").Migrate("install", "--crds-only")).Hold
 	}
 	return plan.Stalled(api.ReasonStatusNotStored,
 		fmt.Sprintf("the API server has not stored %s of the Migration, which the move must not forget: its resource definition is older than this process, or a webhook has changed what was written; nothing is done on either side without it",
 			strings.Join(lost.Fields, ", ")),
-		"install the definitions of this version: "+plan.Migrate(localName, "", "install --crds-only")).Hold
+		"install the definitions of this version: "+plan.Kubectl(localName, "").Migrate("install", "--crds-only")).Hold
 }
 
 // stallUnstored has the status be what it was before a write of which not all was stored, or nothing, and say why nothing goes on.

@@ -1,11 +1,10 @@
 package volumes
 
 import (
-	"cmp"
-	"fmt"
-
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/sliceshift/sliceshift/internal/shell"
 )
 
 // parkedSuffix makes a claim name that no claim can have: an underscore is not
@@ -131,15 +130,13 @@ type Holding struct {
 	// Left is the volume that the claim names where that is another one than Volume, and parked: an ordinal has left it there in an
 	// earlier move. Nil: there is none.
 	Left *Volume
-	// Kubectl begins a command for its cluster, where it is known: of the same name there may be a claim and a volume in
+	// Kubectl builds commands for its cluster, where it is known: of the same name there may be a claim and a volume in
 	// use on the other side.
-	Kubectl string
+	Kubectl shell.Kubectl
 }
 
-// Command is one about it, for its cluster.
-func (h Holding) Command(format string, a ...any) string {
-	return cmp.Or(h.Kubectl, "kubectl") + " " + fmt.Sprintf(format, a...)
-}
+// Command is one of kubectl about it, for its cluster: each word of the format is one word for the shell.
+func (h Holding) Command(format string, a ...any) string { return h.Kubectl.Format(format, a...) }
 
 // Describe is the command that shows its claim.
 func (h Holding) Describe() string {

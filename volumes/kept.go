@@ -90,7 +90,7 @@ func (h Holding) parkedBy() string {
 
 // listKept is the command that lists what was left behind in its cluster: a plugin has its flags behind its name.
 func (h Holding) listKept() string {
-	return strings.Replace(cmp.Or(h.Kubectl, "kubectl"), "kubectl", "kubectl migrate kept", 1)
+	return h.Kubectl.Migrate("kept")
 }
 
 // deleteKept is the command that deletes a claim whose volume is parked, and sees to it first that no policy deletes the volume.

@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/sliceshift/sliceshift/internal/shell"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
@@ -75,7 +76,7 @@ func TestLeftBehind(t *testing.T) {
 			pair := Pair{Owner: owner, Giver: held("east", ""), Taker: parked("west")}
 			pair.Giver.Volume.Name, pair.Giver.Claim.Volume, pair.Giver.Volume.Handle = "pv-now", "pv-now", "d/now"
 			pair.Taker.Volume.Name, pair.Taker.Claim.Volume = "pv-left", "pv-left"
-			pair.Taker.Volume.Note.By, pair.Taker.Volume.Phase, pair.Taker.Kubectl = "former", corev1.VolumeAvailable, "kubectl --context west"
+			pair.Taker.Volume.Note.By, pair.Taker.Volume.Phase, pair.Taker.Kubectl = "former", corev1.VolumeAvailable, shell.Kubectl{Flags: "--context west"}
 			tc.change(&pair)
 			beside := pair // by Rebind the taker's volume is the one that comes, and that of its claim is seen besides
 			beside.Taker.Left, beside.Taker.Volume = new(pair.Taker.Volume), Volume{}

@@ -5,21 +5,23 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/sliceshift/sliceshift/internal/shell"
 )
 
 // Shareable says why the volume of a claim that all ordinals share may not get a second volume object in
-// another cluster (kubectl begins a command for its own), so that pods of both mount it during a move; nil: it may. The volume is nil where the
+// another cluster (kubectl builds commands for its own), so that pods of both mount it during a move; nil: it may. The volume is nil where the
 // claim's does not exist.
 //
 // Only NFS and CSI volumes can: every other source within Kubernetes is a disk of one machine, or a path on it.
-func Shareable(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume, kubectl string) *Problem {
+func Shareable(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume, kubectl shell.Kubectl) *Problem {
 	name := claim.Namespace + "/" + claim.Name
 	switch {
 	case claim.Spec.VolumeName == "" || volume == nil || claim.Status.Phase != corev1.ClaimBound || !boundTo(volume, claim):
 		return &Problem{
 			ReasonClaimNotBound,
 			fmt.Sprintf("claim %s, which all ordinals share, is not bound to a volume that names it: which storage the moved ordinals are to share is not known", name),
-			fmt.Sprintf("%s describe pvc -n %s %s", kubectl, claim.Namespace, claim.Name),
+			kubectl.Do("describe", "pvc", "-n", claim.Namespace, claim.Name),
 		}
 	case !several(claim.Spec.AccessModes) || !several(volume.Spec.AccessModes):
 		return &Problem{
@@ -38,7 +40,7 @@ func Shareable(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVol
 		return &Problem{
 			ReasonVolumeNotRetain,
 			fmt.Sprintf("volume %s of claim %s, which all ordinals share, has reclaim policy %s: whoever deletes the claim, one day, deletes the storage that the destination uses, too", volume.Name, name, volume.Spec.PersistentVolumeReclaimPolicy),
-			fmt.Sprintf(`%s patch pv %s -p '{"spec":{"persistentVolumeReclaimPolicy":"Retain"}}'`, kubectl, volume.Name),
+			kubectl.Do("patch", "pv", volume.Name, "-p", `{"spec":{"persistentVolumeReclaimPolicy":"Retain"}}`),
 		}
 	}
 	return nil

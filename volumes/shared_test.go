@@ -5,6 +5,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/sliceshift/sliceshift/internal/shell"
 )
 
 // TestShareable: what all ordinals share gets a second volume object only where both clusters may mount it
@@ -54,11 +56,11 @@ func TestShareable(t *testing.T) {
 		if tc.change != nil {
 			tc.change(c, v)
 		}
-		got := Shareable(c, v, "kubectl")
+		got := Shareable(c, v, shell.Kubectl{})
 		if tc.want == "" && got != nil || tc.want != "" && (got == nil || got.Reason != tc.want || got.Message == "" || got.Remedy == "") {
 			t.Errorf("%s: %+v, want %q", name, got, tc.want)
 		}
-		if got := Shareable(c, nil, "kubectl"); got == nil || got.Reason != ReasonClaimNotBound {
+		if got := Shareable(c, nil, shell.Kubectl{}); got == nil || got.Reason != ReasonClaimNotBound {
 			t.Errorf("%s, without the volume: %+v", name, got)
 		}
 	}

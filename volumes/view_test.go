@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/sliceshift/sliceshift/internal/shell"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
@@ -131,13 +132,13 @@ func TestHandle(t *testing.T) {
 
 // TestCommandsNameTheCluster: on the other side the claim of that name may be the one in use.
 func TestCommandsNameTheCluster(t *testing.T) {
-	h := Holding{Ref: Ref{Namespace: "shop", Name: "data-web-0"}, Volume: Volume{Name: "pv-1"}, Kubectl: "kubectl --context east"}
+	h := Holding{Ref: Ref{Namespace: "shop", Name: "data-web-0"}, Volume: Volume{Name: "pv-1"}, Kubectl: shell.Kubectl{Flags: "--context east"}}
 	for got, want := range map[string]string{
 		foreignClaim(h).Remedy: "kubectl --context east delete pvc -n shop data-web-0",
 		notEmpty(h).Remedy:     "kubectl --context east delete pvc -n shop data-web-0",
 		inTheWay(h).Remedy:     "kubectl --context east delete pvc -n shop data-web-0",
 		h.DescribeVolume():     "kubectl --context east describe pv pv-1",
-		Holding{}.Describe():   "kubectl describe pvc -n  ",
+		Holding{}.Describe():   "kubectl describe pvc -n '' ''",
 	} {
 		if !strings.HasSuffix(got, want) {
 			t.Errorf("%q does not end with %q", got, want)

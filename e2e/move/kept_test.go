@@ -13,6 +13,7 @@ import (
 	"github.com/sliceshift/sliceshift/cmd/migrate/kept"
 	"github.com/sliceshift/sliceshift/e2e/harness"
 	"github.com/sliceshift/sliceshift/internal/clusters"
+	"github.com/sliceshift/sliceshift/internal/shell"
 )
 
 // listed are the volumes that ordinals have left behind in a namespace of a cluster.
@@ -20,7 +21,7 @@ func (v *move) listed(at harness.Cluster, namespace string) []kept.Volume {
 	v.T.Helper()
 	connection, err := clusters.Connect("kept", at.RESTConfig())
 	v.Must(err)
-	all, err := kept.All(v.Ctx, connection.Live(), "kubectl --context kept")
+	all, err := kept.All(v.Ctx, connection.Live(), shell.Kubectl{Flags: "--context kept"})
 	v.Must(err)
 	return slices.DeleteFunc(all, func(volume kept.Volume) bool { return !strings.HasPrefix(volume.Claim, namespace+"/") })
 }

@@ -42,13 +42,13 @@ func Allowance(s plan.Snapshot) (int32, *plan.Finding) {
 		source.Object = name
 		allowed, err := pdb.Budget(b.AuthorForm(), replicas)
 		if err != nil {
-			source.Reason, source.Message, source.Remedy = api.ReasonBudgetInvalid, name+": "+err.Error(), s.Source.Kubectl()+" edit pdb -n "+s.Source.Namespace+" "+b.Name
+			source.Reason, source.Message, source.Remedy = api.ReasonBudgetInvalid, name+": "+err.Error(), s.Source.Kubectl().Do("edit", "pdb", "-n", s.Source.Namespace, b.Name)
 			return 0, &source
 		}
 		if allowed == 0 {
 			source.Reason = api.ReasonBudgetZero
 			source.Message = fmt.Sprintf("%s lets none of %d replicas be unavailable: no ordinal can ever be moved under it", name, replicas)
-			source.Remedy = fmt.Sprintf(`%s patch pdb -n %s %s --type=merge -p '{"spec":{"minAvailable":null,"maxUnavailable":1}}'`, s.Source.Kubectl(), s.Source.Namespace, b.Name)
+			source.Remedy = s.Source.Kubectl().Do("patch", "pdb", "-n", s.Source.Namespace, b.Name, "--type=merge", "-p", `{"spec":{"minAvailable":null,"maxUnavailable":1}}`)
 			return 0, &source
 		}
 		d = allowed
@@ -83,7 +83,7 @@ func CoversOthers(s plan.Side) *plan.Finding {
 	return &plan.Finding{
 		Reason: api.ReasonBudgetCoversOthers, Object: name,
 		Message: fmt.Sprintf("%s also selects pods of others, such as %s: it cannot be shared out between two slices without changing what it allows for those", name, s.Budgets[0].Covers),
-		Remedy:  fmt.Sprintf("give %s a PodDisruptionBudget of its own, and the others theirs: %s edit pdb -n %s %s", s.Object(), s.Kubectl(), s.Namespace, s.Budgets[0].Name),
+		Remedy:  fmt.Sprintf("give %s a PodDisruptionBudget of its own, and the others theirs: %s", s.Object(), s.Kubectl().Do("edit", "pdb", "-n", s.Namespace, s.Budgets[0].Name)),
 	}
 }
 
@@ -97,7 +97,7 @@ func LeavesOut(s plan.Side) *plan.Finding {
 	return &plan.Finding{
 		Reason: api.ReasonBudgetLeavesOut, Object: name,
 		Message: fmt.Sprintf("%s selects pods of %s, but not %s: what it allows for some of them cannot be shared out between two slices", name, s.Object(), s.Budgets[0].LeavesOut),
-		Remedy:  fmt.Sprintf("let it select the labels of the pod template, which all of the pods have, or delete it: %s edit pdb -n %s %s", s.Kubectl(), s.Namespace, s.Budgets[0].Name),
+		Remedy:  fmt.Sprintf("let it select the labels of the pod template, which all of the pods have, or delete it: %s", s.Kubectl().Do("edit", "pdb", "-n", s.Namespace, s.Budgets[0].Name)),
 	}
 }
 
@@ -110,7 +110,7 @@ func SeveralBudgets(side plan.Side) plan.Finding {
 	return plan.Finding{
 		Reason: api.ReasonSeveralBudgets, Object: side.Object(),
 		Message: fmt.Sprintf("several PodDisruptionBudgets select the pods of %s: %s; every eviction fails under two, and none can be shared out", side.Object(), plan.Listed(names)),
-		Remedy:  fmt.Sprintf("leave one: %s delete pdb -n %s %s", side.Kubectl(), side.Namespace, names[len(names)-1]),
+		Remedy:  fmt.Sprintf("leave one: %s", side.Kubectl().Do("delete", "pdb", "-n", side.Namespace, names[len(names)-1])),
 	}
 }
 
@@ -157,7 +157,7 @@ func notInCommon(source, destination []plan.Budget, add func(message, remedy str
 // does not select the slice's pods.
 func BudgetTaken(side plan.Side, name string) (message, remedy string) {
 	return fmt.Sprintf("%s does not select the pods of %s, and the one that is to share its budget needs its name", side.BudgetNamed(name), side.Set.Name),
-		fmt.Sprintf("let it select them, or delete it: %s delete pdb -n %s %s", side.Kubectl(), side.Namespace, name)
+		fmt.Sprintf("let it select them, or delete it: %s", side.Kubectl().Do("delete", "pdb", "-n", side.Namespace, name))
 }
 
 // Forms warns of how budgets are written, where both sides say how many pods may be down.
@@ -185,7 +185,7 @@ func Forms(s plan.Snapshot) []plan.Finding {
 		here, there := evictionPolicy(source), evictionPolicy(s.Destination.Budgets[0])
 		if here != there {
 			warn(api.ReasonBudgetForm, fmt.Sprintf("%s has unhealthyPodEvictionPolicy %s, and the one of the destination %s: a drain would treat a pod that is not Ready otherwise on each side", name, here, there),
-				fmt.Sprintf(`give both the same: %s patch pdb -n %s %s --type=merge -p '{"spec":{"unhealthyPodEvictionPolicy":"%s"}}'`, s.Destination.Kubectl(), s.Destination.Namespace, s.Destination.Budgets[0].Name, here))
+				"give both the same: "+s.Destination.Kubectl().Do("patch", "pdb", "-n", s.Destination.Namespace, s.Destination.Budgets[0].Name, "--type=merge", "-p", fmt.Sprintf(`{"spec":{"unhealthyPodEvictionPolicy":%q}}`, here)))
 		}
 	}
 	return findings

@@ -23,7 +23,7 @@ func Source(s plan.Snapshot) []plan.Finding {
 		add(api.ReasonSourceBeingDeleted, object+" is being deleted: its pods may all go at any moment", side.WhatKeepsIt())
 	}
 	if set.Replicas == 0 && len(StrandedOrdinals(s)) == 0 { // what was left down must not be started here
-		add(api.ReasonNothingToMove, object+" has no replicas", fmt.Sprintf("%s scale %s -n %s %s --replicas=1", side.Kubectl(), set.ResourceName(), side.Namespace, set.Name))
+		add(api.ReasonNothingToMove, object+" has no replicas", side.Kubectl().Do("scale", set.ResourceName(), "-n", side.Namespace, set.Name, "--replicas=1"))
 	}
 	if s.Spec.Count > set.Replicas {
 		add(api.ReasonCountTooLarge, fmt.Sprintf("%s has %d replicas; %d were asked to move", object, set.Replicas, s.Spec.Count), "create the Migration again with a smaller count, or without one to move all")
@@ -53,7 +53,7 @@ func healthFindings(s plan.Snapshot, side plan.Side) []plan.Finding {
 	}
 	if names := unavailable(s, side); len(names) > 0 {
 		add(api.ReasonSourceNotHealthy, fmt.Sprintf("%s has replicas that are not available: %s; moving another one would take the application below its budget", object, plan.Listed(names)),
-			side.Kubectl()+" get pods -n "+side.Namespace)
+			side.Kubectl().Do("get", "pods", "-n", side.Namespace))
 	}
 	return findings
 }
@@ -71,8 +71,7 @@ func DeletesClaims(s plan.Side) *plan.Finding {
 	return &plan.Finding{
 		Reason: api.ReasonClaimsDeletedOnScale, Object: s.Object(),
 		Message: s.Object() + " has persistentVolumeClaimRetentionPolicy.whenScaled: Delete: each scale-down of a handoff would delete the ordinal's claim and its data",
-		Remedy: fmt.Sprintf(`%s patch %s -n %s %s --type=merge -p '{"spec":{"persistentVolumeClaimRetentionPolicy":{"whenScaled":"Retain"}}}'`,
-			s.Kubectl(), s.Set.ResourceName(), s.Namespace, s.Set.Name),
+		Remedy:  s.Kubectl().Do("patch", s.Set.ResourceName(), "-n", s.Namespace, s.Set.Name, "--type=merge", "-p", `{"spec":{"persistentVolumeClaimRetentionPolicy":{"whenScaled":"Retain"}}}`),
 	}
 }
 

@@ -34,7 +34,7 @@ func Destination(s plan.Snapshot) []plan.Finding {
 	for _, pod := range side.Pods {
 		if s.Source.Set.Has(pod.Ordinal) && !set.Has(pod.Ordinal) {
 			add(api.ReasonDestinationPodFound, fmt.Sprintf("pod %s/%s-%d exists in cluster %s", side.Namespace, set.Name, pod.Ordinal, side.Cluster),
-				fmt.Sprintf("%s get pod -n %s %s-%d", side.Kubectl(), side.Namespace, set.Name, pod.Ordinal))
+				side.Kubectl().Do("get", "pod", "-n", side.Namespace, fmt.Sprintf("%s-%d", set.Name, pod.Ordinal)))
 			break
 		}
 	}
@@ -46,7 +46,7 @@ func NamespaceMissing(side plan.Side) plan.Finding {
 	return plan.Finding{
 		Reason: api.ReasonNamespaceMissing, Object: side.Object(),
 		Message: fmt.Sprintf("namespace %s does not exist in cluster %s", side.Namespace, side.Cluster),
-		Remedy:  "have it created: --create-namespace, or spec.destination.createNamespace: true; or: " + side.Kubectl() + " create namespace " + side.Namespace,
+		Remedy:  "have it created: --create-namespace, or spec.destination.createNamespace: true; or: " + side.Kubectl().Do("create", "namespace", side.Namespace),
 	}
 }
 

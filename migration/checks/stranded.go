@@ -19,7 +19,7 @@ type Stranded struct {
 	What string
 	// side and object name the object that a person annotates to leave the ordinal out.
 	side   plan.Side
-	object string
+	object []string
 }
 
 // StrandedOrdinals returns the ordinals next to both slices, or between them, that a former migration has left down. A move that
@@ -34,7 +34,7 @@ func StrandedOrdinals(s plan.Snapshot) []Stranded {
 				continue
 			}
 			found = append(found, Stranded{
-				Ordinal: mark.Ordinal, By: mark.By, side: side, object: "pv " + mark.Volume,
+				Ordinal: mark.Ordinal, By: mark.By, side: side, object: []string{"pv", mark.Volume},
 				What: fmt.Sprintf("volume %s in cluster %s has the mark of the migration with UID %s", mark.Volume, side.Cluster, mark.By),
 			})
 		}
@@ -72,7 +72,7 @@ func gapBeside(s plan.Snapshot) *Stranded {
 		return nil
 	}
 	return &Stranded{
-		Ordinal: gap, By: by, side: s.Destination, object: destination.ResourceName() + " -n " + s.Destination.Namespace + " " + destination.Name,
+		Ordinal: gap, By: by, side: s.Destination, object: []string{destination.ResourceName(), "-n", s.Destination.Namespace, destination.Name},
 		What: fmt.Sprintf("%s was created by the migration with UID %s, and neither slice owns the ordinal beside it", s.Destination.Object(), by),
 	}
 }
@@ -87,8 +87,8 @@ func LeftOut(s plan.Snapshot) []plan.Finding {
 		findings = append(findings, plan.Finding{
 			Reason: api.ReasonOrdinalLeftOut, Object: s.Source.Object(),
 			Message: fmt.Sprintf("ordinal %d is down and belongs to no slice: %s; this move would end without it", stranded.Ordinal, stranded.What),
-			Remedy: fmt.Sprintf("rebuild that migration's record, and let it end: %s. Only if the ordinal is left out on purpose: %s annotate %s %s=true",
-				Rebuilds(s.Source, stranded.By), stranded.side.Kubectl(), stranded.object, api.LeftOutAnnotationKey),
+			Remedy: fmt.Sprintf("rebuild that migration's record, and let it end: %s. Only if the ordinal is left out on purpose: %s",
+				Rebuilds(s.Source, stranded.By), stranded.side.Kubectl().Do("annotate", append(stranded.object, api.LeftOutAnnotationKey+"=true")...)),
 		})
 	}
 	return findings
@@ -96,5 +96,5 @@ func LeftOut(s plan.Snapshot) []plan.Finding {
 
 // Rebuilds is the command that rebuilds the record of a migration that does not exist any more.
 func Rebuilds(source plan.Side, by types.UID) string {
-	return plan.Migrate("", source.Flags, fmt.Sprintf("run %s -n %s --resume-uid %s", source.Set.Name, source.Namespace, by)) + ", with the other flags of that move"
+	return plan.Kubectl("", source.Flags).Migrate("run", source.Set.Name, "-n", source.Namespace, "--resume-uid", string(by)) + ", with the other flags of that move"
 }

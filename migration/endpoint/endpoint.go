@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/sliceshift/sliceshift/internal/shell"
 	"github.com/sliceshift/sliceshift/migration/plan"
 )
 
@@ -49,7 +50,7 @@ func (e *Pair) SameCluster() bool { return e.Source.ID == e.Destination.ID }
 func (p Endpoint) Resource() string { return p.Kind().Resource() }
 
 // Kubectl begins a command for the cluster of the side.
-func (p Endpoint) Kubectl() string { return plan.Kubectl(p.Cluster, p.Flags) }
+func (p Endpoint) Kubectl() shell.Kubectl { return plan.Kubectl(p.Cluster, p.Flags) }
 
 // Key names an object of the side's namespace.
 func (p Endpoint) Key(name string) client.ObjectKey {

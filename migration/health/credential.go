@@ -34,13 +34,13 @@ func (c credential) read(ctx context.Context) (string, *Answer) {
 	switch {
 	case endpoint.LacksRight(err):
 		return "", new(because(api.ReasonGateUnanswered, fmt.Sprintf(
-			"%s, with %s, was not read for want of a right: %s. Allow it to who is named there: %s create role gate-%s -n %s --verb=get --resource=secrets --resource-name=%s, and bind it",
-			c.where, c.use, endpoint.OneLine(err), c.from.Kubectl, c.at.Name, c.at.Namespace, c.at.Name)))
+			"%s, with %s, was not read for want of a right: %s. Allow it to who is named there: %s, and bind it",
+			c.where, c.use, endpoint.OneLine(err), c.from.Kubectl.Do("create", "role", "gate-"+c.at.Name, "-n", c.at.Namespace, "--verb=get", "--resource=secrets", "--resource-name="+c.at.Name))))
 	case err != nil:
 		return "", new(because(api.ReasonGateUnanswered, fmt.Sprintf("%s, with %s, could not be read: %s", c.where, c.use, endpoint.OneLine(err))))
 	case secret == nil || len(secret.Data[c.key]) == 0:
-		return "", new(because(api.ReasonGateInvalid, fmt.Sprintf("%s with key %q, which holds %s, does not exist; make it: %s create secret generic -n %s %s --from-literal=%s=TOKEN",
-			c.where, c.key, c.use, c.from.Kubectl, c.at.Namespace, c.at.Name, c.key)))
+		return "", new(because(api.ReasonGateInvalid, fmt.Sprintf("%s with key %q, which holds %s, does not exist; make it: %s",
+			c.where, c.key, c.use, c.from.Kubectl.Do("create", "secret", "generic", "-n", c.at.Namespace, c.at.Name, "--from-literal="+c.key+"=TOKEN"))))
 	}
 	value := strings.TrimSpace(string(secret.Data[c.key]))
 	switch {

@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sliceshift/sliceshift/internal/clusters"
+	"github.com/sliceshift/sliceshift/internal/shell"
 	"github.com/sliceshift/sliceshift/migration/endpoint"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
@@ -80,14 +81,14 @@ type Side struct {
 }
 
 // kubectl begins a command for its cluster.
-func (s Side) kubectl() string {
+func (s Side) kubectl() shell.Kubectl {
 	return endpoint.Endpoint{Cluster: s.Connection.Name(), Flags: s.Connection.Flags()}.Kubectl()
 }
 
 // Secrets are those of a namespace: how they are read, live, and what begins a command for their cluster.
 type Secrets struct {
 	Reader  client.Reader
-	Kubectl string
+	Kubectl shell.Kubectl
 }
 
 // Sides is where questions go.

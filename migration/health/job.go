@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/sliceshift/sliceshift/internal/shell"
 	"github.com/sliceshift/sliceshift/migration/endpoint"
 	"github.com/sliceshift/sliceshift/migration/jobs"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
@@ -92,8 +93,8 @@ func unmade(name string, err error) Answer {
 	return because(api.ReasonGateUnanswered, fmt.Sprintf("whether %s has run is not known: %s", name, endpoint.OneLine(err)))
 }
 
-func judgeJob(name, kubectl string, wanted, found *batchv1.Job) Answer {
-	again := fmt.Sprintf("%s delete job -n %s %s", kubectl, found.Namespace, found.Name)
+func judgeJob(name string, kubectl shell.Kubectl, wanted, found *batchv1.Job) Answer {
+	again := kubectl.Do("delete", "job", "-n", found.Namespace, found.Name)
 	if !jobs.Made(found, types.UID(wanted.Annotations[api.OwnerAnnotationKey])) {
 		return because(api.ReasonGateInvalid, fmt.Sprintf("%s was not made by this migration, and has its Job's name; delete it: %s", name, again))
 	}
@@ -106,8 +107,8 @@ func judgeJob(name, kubectl string, wanted, found *batchv1.Job) Answer {
 	case end.Type == batchv1.JobComplete:
 		return passed("%s has completed", name)
 	default:
-		return because(api.ReasonGateFailed, fmt.Sprintf("%s has failed (%s): %s. What it says: %s logs -n %s job/%s; to have it run again: %s",
-			name, end.Reason, end.Message, kubectl, found.Namespace, found.Name, again))
+		return because(api.ReasonGateFailed, fmt.Sprintf("%s has failed (%s): %s. What it says: %s; to have it run again: %s",
+			name, end.Reason, end.Message, kubectl.Do("logs", "-n", found.Namespace, "job/"+found.Name), again))
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/sliceshift/sliceshift/internal/clusters/clustertest"
+	"github.com/sliceshift/sliceshift/internal/shell"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
@@ -148,7 +149,7 @@ func TestPrometheusToken(t *testing.T) {
 	secret := func(name, token string) *corev1.Secret {
 		return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name}, Data: map[string][]byte{"value": []byte(token)}}
 	}
-	sides := Sides{Secrets: Secrets{clustertest.New(secret("token", "abc.DEF-1\n"), secret("empty", ""), secret("two", "a\r\nX: b")), "kubectl --context east"}, Addresses: Addresses{Any: true}}
+	sides := Sides{Secrets: Secrets{clustertest.New(secret("token", "abc.DEF-1\n"), secret("empty", ""), secret("two", "a\r\nX: b")), shell.Kubectl{Flags: "--context east"}}, Addresses: Addresses{Any: true}}
 	for name, tc := range map[string]struct {
 		address, secret, key string
 		authority            []byte

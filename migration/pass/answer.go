@@ -86,9 +86,9 @@ func (s *State) written(step Step, answer Answer, now time.Time) Step {
 		}
 		// Each was judged on a fresh read. It is tried again all the same.
 		kubectl := step.Snapshot.Side(step.Decision.Effect.Side).Kubectl()
-		reason, remedy := api.ReasonWriteRefused, "see who else writes the object: "+kubectl+" get --show-managed-fields -o yaml"
+		reason, remedy := api.ReasonWriteRefused, "see who else writes the object: "+kubectl.Do("get", "--show-managed-fields", "-o", "yaml")
 		if answer.Kind == NamespaceGone {
-			reason, remedy = api.ReasonNamespaceMissing, "see what became of the namespace, and make it again: "+kubectl+" get namespaces"
+			reason, remedy = api.ReasonNamespaceMissing, "see what became of the namespace, and make it again: "+kubectl.Do("get", "namespaces")
 		}
 		return step.report(plan.Stalled(reason, asked("cluster %s refuses again and again to %s: %s"), remedy))
 	case MissingRight:
@@ -107,10 +107,11 @@ func (s *State) written(step Step, answer Answer, now time.Time) Step {
 // remedyRefused is what to look for where a write was refused that the process has the right to.
 func remedyRefused(step Step) string {
 	side := step.Snapshot.Side(step.Decision.Effect.Side)
-	quota := side.Kubectl() + " describe quota"
+	words := []string{"quota"}
 	if namespace := side.Namespace; namespace != "" {
-		quota += " -n " + namespace
+		words = append(words, "-n", namespace)
 	}
+	quota := side.Kubectl().Do("describe", words...)
 	return fmt.Sprintf("look for what the answer names there: a quota (%s), an admission policy or a webhook; have it let this pass", quota)
 }
 

@@ -5,12 +5,12 @@ import "testing"
 // TestKubectl: a command names the cluster that it is for: by the context, or in words where none is known.
 func TestKubectl(t *testing.T) {
 	for _, tc := range []struct{ cluster, flags, want string }{
-		{"east", "--context east", "kubectl --context east"},
-		{"east (https://a)", "--kubeconfig /a --context east", "kubectl --kubeconfig /a --context east"},
-		{"local", "", "in cluster local: kubectl"},
-		{"", "", "kubectl"},
+		{"east", "--context east", "kubectl --context east get pods"},
+		{"east (https://a)", "--kubeconfig /a --context east", "kubectl --kubeconfig /a --context east get pods"},
+		{"local", "", "in cluster local: kubectl get pods"},
+		{"", "", "kubectl get pods"},
 	} {
-		if got := (Side{Cluster: tc.cluster, Flags: tc.flags}).Kubectl(); got != tc.want {
+		if got := (Side{Cluster: tc.cluster, Flags: tc.flags}).Kubectl().Do("get", "pods"); got != tc.want {
 			t.Errorf("cluster %q, flags %q: %q, want %q", tc.cluster, tc.flags, got, tc.want)
 		}
 	}
@@ -23,7 +23,7 @@ func TestMigrate(t *testing.T) {
 		"in cluster local: kubectl migrate rollback web": {"local", ""},
 		"kubectl migrate rollback web":                   {"", ""},
 	} {
-		if got := Migrate(tc.cluster, tc.flags, "rollback web"); got != want {
+		if got := Kubectl(tc.cluster, tc.flags).Migrate("rollback", "web"); got != want {
 			t.Errorf("%+v: %q, want %q", tc, got, want)
 		}
 	}

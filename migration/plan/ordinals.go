@@ -146,5 +146,5 @@ func (s Side) tooMany(start, replicas int32) Finding {
 }
 
 func (s Side) scaleDown() string {
-	return fmt.Sprintf("see who wrote it, and write the former numbers back: %s get %s -n %s %s --show-managed-fields -o yaml", s.Kubectl(), s.Set.ResourceName(), s.Namespace, s.Set.Name)
+	return fmt.Sprintf("see who wrote it, and write the former numbers back: %s", s.Kubectl().Do("get", s.Set.ResourceName(), "-n", s.Namespace, s.Set.Name, "--show-managed-fields", "-o", "yaml"))
 }

@@ -128,8 +128,8 @@ func whereabouts(h volumes.Holding) string {
 func (p againPlanner) likeTheFormer() string {
 	start, replicas := p.due()
 	set := p.Source.Set
-	remedy := fmt.Sprintf("let it have the claim templates and claims of the former one, and the ordinals %s: %s patch %s -n %s %s --type=merge -p '{\"spec\":{\"ordinals\":{\"start\":%d},\"replicas\":%d}}'; then the migration goes on by itself",
-		plan.Span(start, replicas), p.Source.Kubectl(), set.ResourceName(), p.Source.Namespace, set.Name, start, replicas)
+	remedy := fmt.Sprintf("let it have the claim templates and claims of the former one, and the ordinals %s: %s; then the migration goes on by itself",
+		plan.Span(start, replicas), p.Source.Kubectl().Do("patch", set.ResourceName(), "-n", p.Source.Namespace, set.Name, "--type=merge", "-p", fmt.Sprintf(`{"spec":{"ordinals":{"start":%d},"replicas":%d}}`, start, replicas)))
 	if !p.down() {
 		return remedy + "; else delete this Migration and create a new one"
 	}

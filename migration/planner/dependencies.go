@@ -80,7 +80,7 @@ func (p dependencyPlanner) copy(d plan.Dependency) *plan.Decision {
 	case c.Unbound:
 		return &plan.Decision{Hold: &plan.Hold{
 			Reason: api.ReasonDependencyNotBound, Message: "waiting until " + p.there(d) + ", which all ordinals share, is bound to its volume",
-			Remedy: fmt.Sprintf("%s describe pvc -n %s %s", p.Destination.Kubectl(), p.Destination.Namespace, d.Name),
+			Remedy: p.Destination.Kubectl().Do("describe", "pvc", "-n", p.Destination.Namespace, d.Name),
 		}}
 	case d.Origin == "":
 		return nil // what has no origin any more is still needed by those that have moved
@@ -164,7 +164,7 @@ func (p dependencyPlanner) conflict(d plan.Dependency) *plan.Decision {
 	case d.Rigid && !c.Marked:
 		return plan.Stalled(api.ReasonDependencyDiffers,
 			fmt.Sprintf("%s differs from the one in cluster %s, and what differs cannot be changed, only made anew: %s", p.there(d), p.Source.Cluster, d.Difference),
-			fmt.Sprintf("see who needs it as it is, and then delete it: %s delete %s -n %s %s; or set spec.dependencies.onConflict to Keep", p.Destination.Kubectl(), strings.ToLower(d.Kind), p.Destination.Namespace, d.Name))
+			fmt.Sprintf("see who needs it as it is, and then delete it: %s; or set spec.dependencies.onConflict to Keep", p.Destination.Kubectl().Do("delete", strings.ToLower(d.Kind), "-n", p.Destination.Namespace, d.Name)))
 	case d.Rigid:
 		return p.write(plan.DeleteCopy, d, 0)
 	case c.Marked:
@@ -199,7 +199,7 @@ func (p dependencyPlanner) cleanup() *plan.Decision {
 		if c := d.Copy; c.Found && c.Ours && c.Releases {
 			return plan.Stalled(volumes.ReasonVolumeNotRetain,
 				p.there(d)+" is a copy that is to be deleted, and its reclaim policy is not Retain any more: the storage that the source uses would be deleted with it",
-				fmt.Sprintf(`%s patch pv %s -p '{"spec":{"persistentVolumeReclaimPolicy":"Retain"}}'`, p.Destination.Kubectl(), d.Name))
+				p.Destination.Kubectl().Do("patch", "pv", d.Name, "-p", `{"spec":{"persistentVolumeReclaimPolicy":"Retain"}}`))
 		}
 	}
 	for _, d := range slices.Backward(p.Dependencies.List) {
@@ -220,9 +220,9 @@ func (p dependencyPlanner) there(d plan.Dependency) string {
 // show is the command that shows it.
 func (p dependencyPlanner) show(d plan.Dependency) string {
 	if d.ClusterWide {
-		return fmt.Sprintf("%s get %s %s -o yaml", p.Destination.Kubectl(), strings.ToLower(d.Kind), d.Name)
+		return p.Destination.Kubectl().Do("get", strings.ToLower(d.Kind), d.Name, "-o", "yaml")
 	}
-	return fmt.Sprintf("%s get %s -n %s %s -o yaml", p.Destination.Kubectl(), strings.ToLower(d.Kind), p.Destination.Namespace, d.Name)
+	return p.Destination.Kubectl().Do("get", strings.ToLower(d.Kind), "-n", p.Destination.Namespace, d.Name, "-o", "yaml")
 }
 
 // dependencyFindings are all that keeps the copies from being made.

@@ -90,7 +90,7 @@ func (p destinationPlanner) exports() *plan.Decision {
 			return effect(plan.Effect{Verb: plan.CreateExport, Side: name, Name: side.Service.Name})
 		}
 		object := fmt.Sprintf("ServiceExport %s/%s in cluster %s", side.Namespace, side.Service.Name, side.Cluster)
-		if decision := refusedExport(side.Export, object, side.Kubectl()); decision != nil {
+		if decision := refusedExport(side.Export, object, side.Kubectl().Do("describe", "serviceexport", "-n", side.Namespace)); decision != nil {
 			return decision
 		}
 	}
@@ -98,13 +98,13 @@ func (p destinationPlanner) exports() *plan.Decision {
 }
 
 // refusedExport stalls when who implements the exports has refused this one.
-func refusedExport(e plan.Export, object, kubectl string) *plan.Decision {
+func refusedExport(e plan.Export, object, remedy string) *plan.Decision {
 	switch {
 	case e.Conflict != "":
 		return plan.Stalled(api.ReasonExportConflict, object+" is in conflict: "+e.Conflict,
 			"make both Services agree in type and ports; the oldest export wins")
 	case e.Invalid != "":
-		return plan.Stalled(api.ReasonExportInvalid, object+" is not valid: "+e.Invalid, kubectl+" describe serviceexport of that name")
+		return plan.Stalled(api.ReasonExportInvalid, object+" is not valid: "+e.Invalid, remedy)
 	}
 	return nil
 }
@@ -127,7 +127,7 @@ func (p namePlanner) names() *plan.Decision {
 			if decision := p.nameAt(name, n); decision != nil {
 				return decision
 			}
-			if decision := refusedExport(n.Export, side.ExportOf(n.Ordinal), side.Kubectl()); decision != nil {
+			if decision := refusedExport(n.Export, side.ExportOf(n.Ordinal), side.Kubectl().Do("describe", "serviceexport", "-n", side.Namespace, side.PodName(n.Ordinal))); decision != nil {
 				return decision
 			}
 		}
@@ -196,7 +196,7 @@ func (p namePlanner) nameAt(name plan.SideName, n plan.Name) *plan.Decision {
 func (p namePlanner) nameGoes(side plan.Side, kind, object, keeps string, at int64) *plan.Decision {
 	going := volumes.Deletion{
 		Object: fmt.Sprintf("%s %s/%s in cluster %s", map[string]string{"svc": "Service", "serviceexport": "ServiceExport"}[kind], side.Namespace, object, side.Cluster),
-		Look:   fmt.Sprintf("%s get %s -n %s %s -o yaml", side.Kubectl(), kind, side.Namespace, object), At: at,
+		Look:   side.Kubectl().Do("get", kind, "-n", side.Namespace, object, "-o", "yaml"), At: at,
 	}
 	if keeps != "" {
 		going.Keeps = []string{keeps}
@@ -210,11 +210,10 @@ func (p namePlanner) taken(side plan.Side, k int32) *plan.Decision {
 	pod := side.PodName(k)
 	if p.direction() == api.Back {
 		return plan.Stalled(api.ReasonServiceTaken, fmt.Sprintf("%s does not select pod %s alone: the name of the ordinal would lead to another one", side.ServiceOf(k), pod),
-			fmt.Sprintf("rename that Service, or have it select that pod alone: %s edit svc -n %s %s", side.Kubectl(), side.Namespace, pod))
+			fmt.Sprintf("rename that Service, or have it select that pod alone: %s", side.Kubectl().Do("edit", "svc", "-n", side.Namespace, pod)))
 	}
 	return plan.Stalled(api.ReasonServiceTaken, fmt.Sprintf("%s does not select pod %s alone: the name of the ordinal would lead to another one", side.ServiceOf(k), pod),
-		fmt.Sprintf("rename that Service, or have it select that pod alone: %s edit svc -n %s %s; to move without names take the move back: %s, and when it is back set spec.services.perOrdinal to None and run it again",
-			side.Kubectl(), side.Namespace, pod, p.command("rollback")))
+		fmt.Sprintf("rename that Service, or have it select that pod alone: %s; to move without names take the move back: %s, and when it is back set spec.services.perOrdinal to None and run it again", side.Kubectl().Do("edit", "svc", "-n", side.Namespace, pod), p.command("rollback")))
 }
 
 // unname removes what the migration has made of an ordinal's name on a side, the

@@ -153,8 +153,7 @@ func staysBehind(s plan.Side) *plan.Hold {
 	return &plan.Hold{
 		Reason: api.ReasonRolloutInProgress, Stalled: true,
 		Message: fmt.Sprintf("%s was changed, and %s: the roll-out does not end by itself", s.Object(), why),
-		Remedy: fmt.Sprintf("have it go on: %s patch %s -n %s %s --type=merge -p '%s'; or take the change back; the migration then goes on by itself",
-			s.Kubectl(), s.Set.ResourceName(), s.Namespace, s.Set.Name, patch),
+		Remedy:  fmt.Sprintf("have it go on: %s; or take the change back; the migration then goes on by itself", s.Kubectl().Do("patch", s.Set.ResourceName(), "-n", s.Namespace, s.Set.Name, "--type=merge", "-p", patch)),
 	}
 }
 
@@ -164,8 +163,7 @@ func replacedTogether(s plan.Side) *plan.Hold {
 	return &plan.Hold{
 		Reason: api.ReasonRolloutInProgress, Stalled: true,
 		Message: s.Object() + " was changed in mid-move, and Recreate replaces all of its pods at once: that is not done while ordinals move",
-		Remedy: fmt.Sprintf("take the change back, or have the pods replaced one by one: %s patch %s -n %s %s --type=merge -p '{\"spec\":{\"updateStrategy\":{\"type\":\"RollingUpdate\",\"recreate\":null}}}'",
-			s.Kubectl(), s.Set.ResourceName(), s.Namespace, s.Set.Name),
+		Remedy:  fmt.Sprintf("take the change back, or have the pods replaced one by one: %s", s.Kubectl().Do("patch", s.Set.ResourceName(), "-n", s.Namespace, s.Set.Name, "--type=merge", "-p", `{"spec":{"updateStrategy":{"type":"RollingUpdate","recreate":null}}}`)),
 	}
 }
 
@@ -255,10 +253,9 @@ func (p gatePlanner) catchUp() string {
 		steps = append(steps, "first wait until the roll-out is done: "+from.RolloutStatus())
 	}
 	return strings.Join(append(steps,
-		fmt.Sprintf("make the same change: %s edit %s -n %s %s", to.Kubectl(), to.Set.ResourceName(), to.Namespace, to.Set.Name),
+		fmt.Sprintf("make the same change: %s", to.Kubectl().Do("edit", to.Set.ResourceName(), "-n", to.Namespace, to.Set.Name)),
 		"and wait until it is rolled out there: "+to.RolloutStatus(),
-		fmt.Sprintf("when it has the change in another form: %s annotate %s -n %s %s --overwrite %s=%s",
-			to.Kubectl(), to.Set.ResourceName(), to.Namespace, to.Set.Name, api.TemplateAnnotationKey, p.Template.Hash),
+		fmt.Sprintf("when it has the change in another form: %s", to.Kubectl().Do("annotate", to.Set.ResourceName(), "-n", to.Namespace, to.Set.Name, "--overwrite", fmt.Sprintf("%s=%s", api.TemplateAnnotationKey, p.Template.Hash))),
 	), "; ")
 }
 
@@ -309,7 +306,7 @@ func (p gatePlanner) unrecorded() *plan.Hold {
 		Message: fmt.Sprintf("status.baseline.volumes does not say how the volumes of claim template %s move: it was edited, or the resource definition is of an older version; an ordinal would move by what spec.volumes says now",
 			strings.Join(lost, ", ")),
 		Remedy: fmt.Sprintf("have the resource definitions of this version: %s; then take the move back: %s, and when it is back run it again",
-			plan.Migrate("", p.Source.Flags, "install --crds-only"), p.command("rollback")),
+			plan.Kubectl("", p.Source.Flags).Migrate("install", "--crds-only"), p.command("rollback")),
 		Stalled: true,
 	}
 }
@@ -343,8 +340,7 @@ func (p gatePlanner) renamed() *plan.Hold {
 	return &plan.Hold{
 		Reason: api.ReasonServicesChanged, Stalled: true,
 		Message: "spec.services was changed in mid-move: " + strings.Join(changed, "; ") + "; clients would find the ordinals that have moved otherwise than those that move now, and what was made for them would be left behind",
-		Remedy: fmt.Sprintf(`have it as it was: %s patch migration -n %s %s --type=merge -p '{"spec":{"services":{"export":%t,"perOrdinal":"%s"}}}', or run once more with --export-services=%t --export-ordinals=%t; to have it otherwise take the move back first: %s, and when it is back change it and run it again`,
-			plan.Kubectl("", p.Source.Flags), p.Migration.Namespace, p.Migration.Name, was.Export, was.PerOrdinal, was.Export, was.NamesOrdinals(), p.command("rollback")),
+		Remedy:  fmt.Sprintf(`have it as it was: %s, or run once more with --export-services=%t --export-ordinals=%t; to have it otherwise take the move back first: %s, and when it is back change it and run it again`, plan.Kubectl("", p.Source.Flags).Do("patch", "migration", "-n", p.Migration.Namespace, p.Migration.Name, "--type=merge", "-p", fmt.Sprintf(`{"spec":{"services":{"export":%t,"perOrdinal":%q}}}`, was.Export, was.PerOrdinal)), was.Export, was.NamesOrdinals(), p.command("rollback")),
 	}
 }
 

@@ -331,7 +331,7 @@ func (p handoffPlanner) comingUp(side *plan.Side, k int32) *plan.Decision {
 	pod, found := side.Pod(k)
 	name := fmt.Sprintf("%s/%s-%d in cluster %s", side.Namespace, side.Set.Name, k, side.Cluster)
 	minReady := max(p.Spec.MinReady, side.Set.MinReady)
-	remedy := fmt.Sprintf("%s describe pod -n %s %s-%d", side.Kubectl(), side.Namespace, side.Set.Name, k)
+	remedy := side.Kubectl().Do("describe", "pod", "-n", side.Namespace, fmt.Sprintf("%s-%d", side.Set.Name, k))
 	if p.direction() != api.Back { // else it is being taken back
 		remedy += "; to take it back: " + p.command("rollback")
 	}

@@ -39,7 +39,7 @@ func (p hookPlanner) run(t plan.HookTurn) *plan.Decision {
 	case job.Presence == plan.Absent:
 		return &plan.Decision{Effect: &plan.Effect{Verb: plan.RunHook, Side: t.Side, Ordinal: t.Ordinal(), Name: t.Run.Job, Hook: &t}}
 	case !job.Ours:
-		return p.refused(t, p.jobOf(t)+" was not made by this migration, and has its Job's name", fmt.Sprintf("delete it: %s delete job -n %s %s", p.Side(t.Side).Kubectl(), p.Side(t.Side).Namespace, t.Run.Job))
+		return p.refused(t, p.jobOf(t)+" was not made by this migration, and has its Job's name", fmt.Sprintf("delete it: %s", p.Side(t.Side).Kubectl().Do("delete", "job", "-n", p.Side(t.Side).Namespace, t.Run.Job)))
 	case job.State != api.HookRunning:
 		t.Run.UID = job.UID
 		return p.became(t, job.State, job.Message)
@@ -122,7 +122,7 @@ func (p hookPlanner) refused(t plan.HookTurn, message, remedy string) *plan.Deci
 func (p hookPlanner) broke(t plan.HookTurn) *plan.Decision {
 	hold := &plan.Hold{
 		Reason: api.ReasonHookFailed, Stalled: true, Message: fmt.Sprintf("%s has failed: %s", p.nameOf(t), t.Run.Message),
-		Remedy: fmt.Sprintf("mend what it says (%s logs -n %s job/%s); %s", p.Side(t.Side).Kubectl(), p.Side(t.Side).Namespace, t.Run.Job, p.remedy(true)),
+		Remedy: fmt.Sprintf("mend what it says (%s); %s", p.Side(t.Side).Kubectl().Do("logs", "-n", p.Side(t.Side).Namespace, "job/"+t.Run.Job), p.remedy(true)),
 	}
 	if t.Run.State == api.HookTimedOut {
 		hold = p.timedOut(t)
@@ -138,18 +138,17 @@ func (p hookPlanner) timedOut(t plan.HookTurn) *plan.Hold {
 	side := p.Side(t.Side)
 	return &plan.Hold{
 		Reason: api.ReasonHookTimedOut, Stalled: true, Message: fmt.Sprintf("%s has not ended within %s: %s", p.nameOf(t), t.Hook.Deadline(), t.Run.Message),
-		Remedy: fmt.Sprintf("find out what it waited for: its cluster has removed the pod that ran, and what that had written; events are kept for a while (%s describe job -n %s %s; %s get events -n %s), and the next run can be followed (%s logs -f -n %s job/%s); raise timeoutSeconds of the hook where it needs longer; %s",
-			side.Kubectl(), side.Namespace, t.Run.Job, side.Kubectl(), side.Namespace, side.Kubectl(), side.Namespace, p.again(t).Run.Job, p.remedy(true)),
+		Remedy: fmt.Sprintf("find out what it waited for: its cluster has removed the pod that ran, and what that had written; events are kept for a while (%s; %s), and the next run can be followed (%s); raise timeoutSeconds of the hook where it needs longer; %s", side.Kubectl().Do("describe", "job", "-n", side.Namespace, t.Run.Job), side.Kubectl().Do("get", "events", "-n", side.Namespace), side.Kubectl().Do("logs", "-f", "-n", side.Namespace, fmt.Sprintf("job/%s", p.again(t).Run.Job)), p.remedy(true)),
 	}
 }
 
 // remedy is how a person has the migration go on.
 func (p hookPlanner) remedy(again bool) string {
-	skip := "to go on without it: " + p.command("hooks skip")
+	skip := "to go on without it: " + p.command("hooks", "skip")
 	if !again {
 		return skip
 	}
-	return "to run it again: " + p.command("hooks retry") + "; " + skip
+	return "to run it again: " + p.command("hooks", "retry") + "; " + skip
 }
 
 // jobOf names the Job of a run.

@@ -138,7 +138,7 @@ func (p foreignPlanner) foreignBudgets() *plan.Decision {
 			if writer := cmp.Or(budget.EditedBy, budget.RevertedBy); writer != "" {
 				return plan.Stalled(api.ReasonForeignBudget,
 					fmt.Sprintf("%s was changed by %q while the migration owns it", side.BudgetNamed(budget.Name), writer),
-					fmt.Sprintf("stop that writer, then hand the budget back: %s annotate pdb -n %s %s --overwrite %s=%s", side.Kubectl(), side.Namespace, budget.Name, api.BudgetAnnotationKey, api.BudgetHandedOver))
+					fmt.Sprintf("stop that writer, then hand the budget back: %s", side.Kubectl().Do("annotate", "pdb", "-n", side.Namespace, budget.Name, "--overwrite", fmt.Sprintf("%s=%s", api.BudgetAnnotationKey, api.BudgetHandedOver))))
 			}
 		}
 	}
@@ -240,7 +240,7 @@ func (p foreignPlanner) reserved() *plan.Decision {
 		}
 		return plan.Stalled(api.ReasonForeignScale,
 			fmt.Sprintf("reserveOrdinals of %s was changed by %q: its slice now owns ordinals beyond its end, which may run on the other side", side.Object(), cmp.Or(side.Set.ReservesBy, "unknown")),
-			fmt.Sprintf("clear it: %s patch %s -n %s %s --type=merge -p '{\"spec\":{\"reserveOrdinals\":null}}'; the migration then goes on by itself", side.Kubectl(), side.Set.ResourceName(), side.Namespace, side.Set.Name))
+			fmt.Sprintf("clear it: %s; the migration then goes on by itself", side.Kubectl().Do("patch", side.Set.ResourceName(), "-n", side.Namespace, side.Set.Name, "--type=merge", "-p", `{"spec":{"reserveOrdinals":null}}`)))
 	}
 	return nil
 }

@@ -95,8 +95,8 @@ func (p *View) stopped() bool {
 func (p *View) fence() string { return Fence(p.UID, p.Record.Fence.Epoch) }
 
 // command is what a person types about this migration: where a context leads to the source, its record is there.
-func (p *View) command(verb string) string {
-	return plan.Migrate("", p.Source.Flags, fmt.Sprintf("%s %s -n %s", verb, p.Migration.Name, p.Migration.Namespace))
+func (p *View) command(verb string, words ...string) string {
+	return plan.Kubectl("", p.Source.Flags).Migrate(verb, append(words, p.Migration.Name, "-n", p.Migration.Namespace)...)
 }
 
 // at names the step of a decision, and gives a wait its deadline.

@@ -1,8 +1,6 @@
 package planner
 
 import (
-	"fmt"
-
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/sliceshift/sliceshift/migration/checks"
@@ -73,7 +71,7 @@ func Preflight(s plan.Snapshot) []plan.Finding {
 		return append(findings, plan.Finding{
 			Check: plan.CheckSource, Reason: api.ReasonSourceMissing, Object: s.Source.Object(),
 			Message: s.Source.Object() + " does not exist",
-			Remedy:  fmt.Sprintf("%s get %s -n %s", s.Source.Kubectl(), s.Source.Set.ResourceName(), s.Source.Namespace),
+			Remedy:  s.Source.Kubectl().Do("get", s.Source.Set.ResourceName(), "-n", s.Source.Namespace),
 		})
 	}
 	for _, look := range []struct {

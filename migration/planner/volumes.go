@@ -200,7 +200,7 @@ func (p carryPlanner) copying(v plan.OrdinalVolume, verdict volumes.Verdict) *pl
 	}
 	return &plan.Decision{Wait: verdict.Look, Hold: &plan.Hold{
 		Reason: reason, Message: fmt.Sprintf("claim template %s of ordinal %d %s: waiting until %s", v.Template, v.Ordinal, how, verdict.Waits),
-		Remedy: fmt.Sprintf("look at what it is made with on both sides, as by: %s get %s -n %s -l %s=%s", side.Kubectl(), what, side.Namespace, api.MigrationLabelKey, p.UID),
+		Remedy: fmt.Sprintf("look at what it is made with on both sides, as by: %s", side.Kubectl().Do("get", what, "-n", side.Namespace, "-l", fmt.Sprintf("%s=%s", api.MigrationLabelKey, p.UID))),
 	}}
 }
 
@@ -238,7 +238,7 @@ func (p carryPlanner) unbound(v plan.OrdinalVolume, verdict volumes.Verdict) *pl
 	}
 	decision := &plan.Decision{Hold: &plan.Hold{
 		Reason: api.ReasonVolumeUnbound, Message: "waiting until " + verdict.Waits,
-		Remedy: side.Kubectl() + " describe pvc of that claim; is kube-controller-manager running?",
+		Remedy: side.Kubectl().Do("describe", "pvc", "-n", side.Namespace) + "; is kube-controller-manager running?",
 	}}
 	if verdict.Call == nil || verdict.Call.Calls > mostCalls {
 		return decision

@@ -95,8 +95,8 @@ func (p writerPlanner) doubted(w plan.Writer) *plan.Finding {
 		Reason: api.ReasonWriterNotConfirmed, Object: fmt.Sprintf("%s in cluster %s", w, p.Source.Cluster),
 		Message: fmt.Sprintf("%s has a mark of %s in cluster %s, which does not name it: %s. The mark may be old, or false, and a pause may stop what others rely on",
 			p.Source.Object(), w, p.Source.Cluster, w.Unconfirmed),
-		Remedy: fmt.Sprintf("see whether it writes the source: %s get %s -n %s %s -o yaml. If so, pause it yourself until the end; if not, remove the mark; "+
-			"or set spec.writers.pause to false", p.Source.Kubectl(), strings.ToLower(w.Kind)+"."+w.Group, w.Namespace, w.Name),
+		Remedy: fmt.Sprintf("see whether it writes the source: %s. If so, pause it yourself until the end; if not, remove the mark; "+
+			"or set spec.writers.pause to false", p.Source.Kubectl().Do("get", strings.ToLower(w.Kind)+"."+w.Group, "-n", w.Namespace, w.Name, "-o", "yaml")),
 	}
 }
 
@@ -159,7 +159,7 @@ func (p writerPlanner) scales(w plan.Writer) *plan.Decision {
 	return &plan.Decision{Wait: scalerSoon, Hold: &plan.Hold{
 		Reason:  api.ReasonWriterNotPaused,
 		Message: fmt.Sprintf("waiting until HorizontalPodAutoscaler %s/%s in cluster %s is gone: %s is paused, and until its controller takes that away it scales %s in mid-move", p.Source.Namespace, w.Scaler, p.Source.Cluster, w, p.Source.Object()),
-		Remedy:  "see whether the operator of KEDA runs there; " + fmt.Sprintf("or delete it: %s delete hpa -n %s %s", p.Source.Kubectl(), p.Source.Namespace, w.Scaler),
+		Remedy:  "see whether the operator of KEDA runs there; " + fmt.Sprintf("or delete it: %s", p.Source.Kubectl().Do("delete", "hpa", "-n", p.Source.Namespace, w.Scaler)),
 	}}
 }
 

@@ -42,7 +42,7 @@ func (e *Inspector) unfenced(ctx context.Context, s Subject) ([]plan.Finding, er
 		findings = append(findings, plan.Finding{
 			Reason: api.ReasonFenceMissing, Object: at.Object(), Warning: true,
 			Message: fmt.Sprintf("cluster %s %s that keeps other writers from scaling %s during the move: it has no claims, so an ordinal that another writer starts would run on both sides", at.Cluster, found, at.Object()),
-			Remedy:  "install the policy: " + plan.Migrate("", at.Flags, "install --fence") + "; or see that no other writer scales it until the end",
+			Remedy:  "install the policy: " + plan.Kubectl("", at.Flags).Migrate("install", "--fence") + "; or see that no other writer scales it until the end",
 		})
 		if e.SameCluster() {
 			break

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 
@@ -35,7 +34,7 @@ func (e *Inspector) healthGates(ctx context.Context, m *api.Migration, _ *appsv1
 			return nil, fmt.Errorf("cluster %s: %w", at.Cluster, err)
 		}
 		secrets, err := missingOf(ctx, at, secretRights(gates), fmt.Sprintf(
-			"allow the identity that is used there to get them, and bind the role to it: %s create role gate-secrets -n %s --verb=get --resource=secrets%s", at.Kubectl(), at.Namespace, resourceNames(gates)))
+			"allow the identity that is used there to get them, and bind the role to it: %s", at.Kubectl().Do("create", append([]string{"role", "gate-secrets", "-n", at.Namespace, "--verb=get", "--resource=secrets"}, resourceNames(gates)...)...)))
 		if err != nil {
 			return nil, fmt.Errorf("cluster %s: %w", at.Cluster, err)
 		}
@@ -104,12 +103,11 @@ func secretRights(gates []api.HealthGate) []Rule {
 }
 
 // resourceNames are the arguments of kubectl that name those Secrets.
-func resourceNames(gates []api.HealthGate) string {
-	var all strings.Builder
+func resourceNames(gates []api.HealthGate) (words []string) {
 	for _, name := range sentSecrets(gates) {
-		all.WriteString(" --resource-name=" + name)
+		words = append(words, "--resource-name="+name)
 	}
-	return all.String()
+	return words
 }
 
 // jobRights are what the gates that hold need to run Jobs on a side.

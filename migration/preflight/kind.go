@@ -34,7 +34,7 @@ func (e *Inspector) KindsNotServed(ctx context.Context, _ *api.Migration) ([]pla
 			return []plan.Finding{{
 				Check: checkKinds, Reason: api.ReasonKindUnsupported, Object: p.Object(),
 				Message: fmt.Sprintf("cluster %s does not serve the kind StatefulSet of %s", p.Cluster, p.APIVersion),
-				Remedy:  "install its resource definition and the manager there: " + p.Kubectl() + " apply -k config",
+				Remedy:  "install its resource definition and the manager there: " + p.Kubectl().Do("apply", "-k", "config"),
 			}}, nil
 		}
 	}

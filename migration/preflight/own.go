@@ -22,7 +22,7 @@ func (e *Inspector) ownCredentials(ctx context.Context, m *api.Migration, source
 		Reason: api.ReasonOwnCredentials, Object: to.Object(),
 		Message: fmt.Sprintf("the pod template of %s names %s, which the migration itself uses in namespace %s of cluster %s: whatever the source says is in those pods could do there all that the migration may do",
 			e.Source.Object(), named, to.Namespace, to.Cluster),
-		Remedy: fmt.Sprintf("have the migration act as a ServiceAccount that no pod uses, in spec.serviceAccountName or by another kubeconfig: %s create serviceaccount sliceshift-mover -n %s, and bind the mover's roles to it; "+
-			"move to another namespace than the one with the Migration's Secrets", to.Kubectl(), to.Namespace),
+		Remedy: fmt.Sprintf("have the migration act as a ServiceAccount that no pod uses, in spec.serviceAccountName or by another kubeconfig: %s, and bind the mover's roles to it; "+
+			"move to another namespace than the one with the Migration's Secrets", to.Kubectl().Do("create", "serviceaccount", "sliceshift-mover", "-n", to.Namespace)),
 	}}, nil
 }

@@ -93,8 +93,9 @@ func relayRights(m *api.Migration) []Rule {
 
 // remedyRelayRights mends a right that is missing for a relay. Who has bound the ClusterRole of an older version lacks it.
 func remedyRelayRights(at endpoint.Endpoint) string {
-	return fmt.Sprintf("bind the ClusterRole sliceshift-mover-pods of this version to the identity that is used there, in namespace %s; or give it that right alone: %s create role sliceshift-relay -n %s --verb=create --resource=pods/portforward, and bind it; "+
-		"or set copy.transport to Direct, with copy.serviceType", at.Namespace, at.Kubectl(), at.Namespace)
+	return fmt.Sprintf("bind the ClusterRole sliceshift-mover-pods of this version to the identity that is used there, in namespace %s; or give it that right alone: %s, and bind it; "+
+		"or set copy.transport to Direct, with copy.serviceType",
+		at.Namespace, at.Kubectl().Do("create", "role", "sliceshift-relay", "-n", at.Namespace, "--verb=create", "--resource=pods/portforward"))
 }
 
 // moves says whether a claim template moves by a method.

@@ -92,7 +92,7 @@ func exceeded(at endpoint.Endpoint, quota corev1.ResourceQuota, need corev1.Reso
 		return []plan.Finding{{
 			Reason: api.ReasonQuotaTooSmall, Object: object,
 			Message: fmt.Sprintf("%s allows %s of %s, and %s is used: %s more for %s do not fit, so one would be stopped and not start again", object, hard.String(), name, used.String(), more.String(), what),
-			Remedy:  fmt.Sprintf("raise it: %s edit quota -n %s %s; or move fewer ordinals", at.Kubectl(), quota.Namespace, quota.Name),
+			Remedy:  fmt.Sprintf("raise it: %s; or move fewer ordinals", at.Kubectl().Do("edit", "quota", "-n", quota.Namespace, quota.Name)),
 		}}
 	}
 	return nil

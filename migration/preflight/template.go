@@ -41,7 +41,7 @@ func droppedBeside(at endpoint.Endpoint, sent, kept any) *plan.Finding {
 	return &plan.Finding{
 		Reason: api.ReasonKindUnsupported, Object: at.Object(),
 		Message: fmt.Sprintf("the API server of cluster %s does not keep %s of a StatefulSet: the destination would behave otherwise than the source", at.Cluster, plan.Listed(paths)),
-		Remedy:  "let that cluster know the fields: a newer version of Kubernetes or of the kind's definition (" + at.Kubectl() + " apply -k config/crd), or the feature switched on; or clear them at the source before the move",
+		Remedy:  "let that cluster know the fields: a newer version of Kubernetes or of the kind's definition (" + at.Kubectl().Do("apply", "-k", "config/crd") + "), or the feature switched on; or clear them at the source before the move",
 	}
 }
 

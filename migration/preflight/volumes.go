@@ -185,7 +185,7 @@ func (e *Inspector) hosts(ctx context.Context, pvs []corev1.PersistentVolume) ([
 			return []plan.Finding{{
 				Reason: volumes.ReasonVolumeOutOfReach, Object: "volume " + pvs[i].Name,
 				Message: fmt.Sprintf("no node of cluster %s that takes pods %s: a moved pod would stay Pending", e.Destination.Cluster, needs(pvs[i])),
-				Remedy:  "let a node reach the storage: " + e.Destination.Kubectl() + " get csinodes; " + e.Source.Kubectl() + " get pv " + pvs[i].Name + " -o jsonpath='{.spec.nodeAffinity}'",
+				Remedy:  "let a node reach the storage: " + e.Destination.Kubectl().Do("get", "csinodes") + "; " + e.Source.Kubectl().Do("get", "pv", pvs[i].Name, "-o", "jsonpath={.spec.nodeAffinity}"),
 			}}, nil
 		}
 		coming[driverOf(pvs[i])]++
@@ -219,7 +219,7 @@ func (e *Inspector) places(hosts []host, coming map[string]int64) []plan.Finding
 		findings = append(findings, plan.Finding{
 			Reason: volumes.ReasonVolumeOutOfReach, Object: "CSIDriver " + driver,
 			Message: fmt.Sprintf("%d volumes of CSI driver %s are to be moved, and the nodes of cluster %s can attach %d more: the last pods would stay Pending", coming[driver], driver, e.Destination.Cluster, left),
-			Remedy:  "add nodes, or move fewer ordinals; " + e.Destination.Kubectl() + " get csinodes -o yaml shows what each may attach",
+			Remedy:  "add nodes, or move fewer ordinals; " + e.Destination.Kubectl().Do("get", "csinodes", "-o", "yaml") + " shows what each may attach",
 		})
 	}
 	return findings
@@ -292,7 +292,7 @@ func (e *Inspector) apartFromVolume(demand scheduling.Demand, pvs []corev1.Persi
 		return []plan.Finding{{
 			Reason: volumes.ReasonVolumeOutOfReach, Object: "volume " + pvs[i].Name,
 			Message: fmt.Sprintf("the nodes of cluster %s that match the node affinity of volume %s cannot take a pod of %s, and those that can do not match it: a moved pod would stay Pending", demand.Cluster, pvs[i].Name, demand.Object),
-			Remedy:  "have a node there that does both; " + e.Source.Kubectl() + " get pv " + pvs[i].Name + " -o jsonpath='{.spec.nodeAffinity}' shows which nodes the volume is for",
+			Remedy:  "have a node there that does both; " + e.Source.Kubectl().Do("get", "pv", pvs[i].Name, "-o", "jsonpath={.spec.nodeAffinity}") + " shows which nodes the volume is for",
 		}}
 	}
 	return nil

@@ -6,6 +6,8 @@ import (
 
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/utils/clock"
+
+	"github.com/sliceshift/sliceshift/internal/shell"
 )
 
 // Environment is what a command gets from the process: all that a test replaces.
@@ -55,23 +57,11 @@ func (e Environment) Unicode() bool {
 
 // CommandLine is the command line that was given, fit to be typed again.
 func (e Environment) CommandLine() string {
-	words := []string{e.Program}
-	for _, arg := range e.Args {
-		words = append(words, Quote(arg))
-	}
-	return strings.Join(words, " ")
+	return strings.TrimRight(e.Program+" "+shell.Command(e.Args...), " ")
 }
 
 // Quote protects a word from the shell.
-func Quote(word string) string {
-	plain := func(r rune) bool {
-		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_./:=,@%+", r)
-	}
-	if word != "" && strings.IndexFunc(word, func(r rune) bool { return !plain(r) }) < 0 {
-		return word
-	}
-	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
-}
+func Quote(word string) string { return shell.Quote(word) }
 
 // example puts the command's name into examples.
 func (e Environment) example(text string) string {

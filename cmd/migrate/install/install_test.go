@@ -30,6 +30,7 @@ import (
 	"github.com/sliceshift/sliceshift/cmd/migrate/commandtest"
 	"github.com/sliceshift/sliceshift/internal/clusters"
 	"github.com/sliceshift/sliceshift/internal/golden"
+	"github.com/sliceshift/sliceshift/internal/shell"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	slicesapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
@@ -199,7 +200,7 @@ func newInstallation(t *testing.T, calls interceptor.Funcs, objects ...client.Ob
 	}
 	out := &bytes.Buffer{}
 	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithInterceptorFuncs(calls).Build()
-	return installation{&target{cluster: "east", kubectl: "kubectl --context east", client: c, out: out, clock: utilclock.RealClock{}, timeout: time.Minute}, out}
+	return installation{&target{cluster: "east", kubectl: shell.Kubectl{Flags: "--context east"}, client: c, out: out, clock: utilclock.RealClock{}, timeout: time.Minute}, out}
 }
 
 // managerIn is the binding by which an installed manager is found.

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sliceshift/sliceshift/cmd/migrate/command"
+	"github.com/sliceshift/sliceshift/internal/shell"
 	"github.com/sliceshift/sliceshift/migration/plan"
 )
 
@@ -27,7 +28,7 @@ const installOwner = "sliceshift-install"
 type target struct {
 	cluster string
 	// kubectl begins a command for it.
-	kubectl string
+	kubectl shell.Kubectl
 	client  client.Client
 	out     io.Writer
 	clock   clock.WithTicker

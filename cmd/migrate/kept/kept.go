@@ -15,6 +15,7 @@ import (
 
 	"github.com/sliceshift/sliceshift/cmd/migrate/terminal"
 	"github.com/sliceshift/sliceshift/internal/records"
+	"github.com/sliceshift/sliceshift/internal/shell"
 	"github.com/sliceshift/sliceshift/migration/plan"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/volumes"
@@ -38,7 +39,7 @@ type Volume struct {
 
 // All are those in a cluster, by their claims. Of which migrations they are its Migrations and the records of runs say, as
 // far as they may be read. The commands begin with kubectl, which names the cluster: plan.Kubectl.
-func All(ctx context.Context, c client.Reader, kubectl string) ([]Volume, error) {
+func All(ctx context.Context, c client.Reader, kubectl shell.Kubectl) ([]Volume, error) {
 	var list corev1.PersistentVolumeList
 	if err := c.List(ctx, &list); err != nil {
 		return nil, err
@@ -58,7 +59,7 @@ func All(ctx context.Context, c client.Reader, kubectl string) ([]Volume, error)
 }
 
 // Of are those of one migration.
-func Of(ctx context.Context, c client.Reader, kubectl string, m *api.Migration) ([]Volume, error) {
+func Of(ctx context.Context, c client.Reader, kubectl shell.Kubectl, m *api.Migration) ([]Volume, error) {
 	all, err := All(ctx, c, kubectl)
 	return slices.DeleteFunc(all, func(v Volume) bool { return v.by != m.UID }), err
 }
@@ -108,7 +109,7 @@ func migrations(ctx context.Context, c client.Reader) (map[types.UID]*api.Migrat
 
 // volumeOf is a volume of a migration; nil: that is not known. In the other cluster a volume of the same name may be the
 // one that is in use: the command names its cluster.
-func volumeOf(kept volumes.Kept, m *api.Migration, kubectl string) Volume {
+func volumeOf(kept volumes.Kept, m *api.Migration, kubectl shell.Kubectl) Volume {
 	v := Volume{Name: kept.Volume, Claim: kept.Claim.Namespace + "/" + kept.Claim.Name, Migration: string(kept.By), Disk: kept.Handle, by: kept.By}
 	if m != nil {
 		v.Migration = m.Namespace + "/" + m.Name
@@ -116,9 +117,9 @@ func volumeOf(kept volumes.Kept, m *api.Migration, kubectl string) Volume {
 	switch {
 	case m != nil && records.Completed(m) == "":
 	case kept.Policy == corev1.PersistentVolumeReclaimRetain:
-		v.Remove = kubectl + " delete pv " + v.Name
+		v.Remove = kubectl.Do("delete", "pv", v.Name)
 	default:
-		v.Remove = fmt.Sprintf(`%[1]s patch pv %[2]s -p '{"spec":{"persistentVolumeReclaimPolicy":"Retain"}}' && %[1]s delete pv %[2]s`, kubectl, v.Name)
+		v.Remove = kubectl.Do("patch", "pv", v.Name, "-p", `{"spec":{"persistentVolumeReclaimPolicy":"Retain"}}`) + " && " + kubectl.Do("delete", "pv", v.Name)
 	}
 	return v
 }

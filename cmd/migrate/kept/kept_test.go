@@ -19,6 +19,7 @@ import (
 
 	"github.com/sliceshift/sliceshift/internal/clusters"
 	"github.com/sliceshift/sliceshift/internal/records"
+	"github.com/sliceshift/sliceshift/internal/shell"
 	"github.com/sliceshift/sliceshift/migration/plan"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/volumes"
@@ -64,12 +65,12 @@ func TestAll(t *testing.T) {
 		}),
 		parked("in-use", "data-web-3", "uid", func(v *corev1.PersistentVolume) { v.Spec.ClaimRef.Name = "data-web-3" }),
 	)
-	got, err := All(t.Context(), c, "kubectl --context east")
+	got, err := All(t.Context(), c, shell.Kubectl{Flags: "--context east"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := []Volume{
-		{Name: "nobody's", Claim: "shop/data-db-0", Migration: "gone", Disk: "d/h", Remove: "kubectl --context east delete pv nobody's"},
+		{Name: "nobody's", Claim: "shop/data-db-0", Migration: "gone", Disk: "d/h", Remove: `kubectl --context east delete pv 'nobody'\''s'`},
 		{Name: "before", Claim: "shop/data-web-0", Migration: "shop/web", Disk: "d/h", Remove: "kubectl --context east delete pv before"},
 		{Name: "copy", Claim: "shop/data-web-1", Migration: "gone", Disk: "d/h", Remove: "kubectl --context east delete pv copy"},
 		{Name: "needed", Claim: "shop/data-web-2", Migration: "shop/moving", Disk: "d/h"},
@@ -79,7 +80,7 @@ func TestAll(t *testing.T) {
 	if diff := cmp.Diff(want, got, cmpopts.IgnoreUnexported(Volume{})); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	own, err := Of(t.Context(), c, "kubectl --context east", completed("web", "uid"))
+	own, err := Of(t.Context(), c, shell.Kubectl{Flags: "--context east"}, completed("web", "uid"))
 	if err != nil || len(own) != 3 {
 		t.Errorf("of one migration: %+v, %v", own, err)
 	}
@@ -124,7 +125,7 @@ func TestRecordsCount(t *testing.T) {
 		"it may not be read":  {refuses(&corev1.ConfigMapList{}), "record", false},
 		"nothing may be read": {refuses(nil), "", true},
 	} {
-		got, err := All(t.Context(), cluster(tc.hooks, kept.DeepCopy(), parked("pv", "data-web-0", "record")), "kubectl")
+		got, err := All(t.Context(), cluster(tc.hooks, kept.DeepCopy(), parked("pv", "data-web-0", "record")), shell.Kubectl{})
 		if (err != nil) != tc.fails || !tc.fails && (len(got) != 1 || got[0].Migration != tc.by) {
 			t.Errorf("%s: %+v, %v", name, got, err)
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/sliceshift/sliceshift/cmd/migrate/command"
 	"github.com/sliceshift/sliceshift/internal/clusters"
 	"github.com/sliceshift/sliceshift/internal/records"
+	"github.com/sliceshift/sliceshift/internal/shell"
 	"github.com/sliceshift/sliceshift/migration/plan"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
@@ -100,8 +101,8 @@ func (o *named) find(ctx context.Context) (*storedMigration, error) {
 	}
 	return nil, &missingError{
 		short: fmt.Sprintf("no migration %s/%s in cluster %s", namespace, o.name, connection.Name()),
-		more: fmt.Sprintf(": neither a Migration nor a ConfigMap %s, the record of a run; look for it: %s get configmaps -A -l %s",
-			record.ObjectName(), plan.Kubectl(connection.Name(), connection.Flags()), records.LabelKey),
+		more: fmt.Sprintf(": neither a Migration nor a ConfigMap %s, the record of a run; look for it: %s",
+			record.ObjectName(), plan.Kubectl(connection.Name(), connection.Flags()).Do("get", "configmaps", "-A", "-l", records.LabelKey)),
 	}
 }
 
@@ -154,7 +155,7 @@ func (o *named) appear(ctx context.Context, timeout time.Duration) (*storedMigra
 func (k *storedMigration) title() string { return "migration " + k.Namespace + "/" + k.Name }
 
 // kubectl begins a command for the cluster that keeps it.
-func (k *storedMigration) kubectl() string {
+func (k *storedMigration) kubectl() shell.Kubectl {
 	return plan.Kubectl(k.connection.Name(), k.connection.Flags())
 }
 

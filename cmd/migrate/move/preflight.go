@@ -143,8 +143,8 @@ func (o *preflightOptions) Run(ctx context.Context) error {
 	case preview.Underway:
 		return command.Refusedf("the move of StatefulSet %s/%s has begun, and what comes before it is over: see %s", o.namespace, o.set, o.Again("status", o.set, o.namespace))
 	case preview.Over:
-		return command.Refusedf("the move of StatefulSet %s/%s is completed, and what comes before it is over; to begin another one, delete the record of it: %s delete configmap -n %s %s",
-			o.namespace, o.set, t.kubectl(), t.store.Namespace, t.store.ObjectName())
+		return command.Refusedf("the move of StatefulSet %s/%s is completed, and what comes before it is over; to begin another one, delete the record of it: %s",
+			o.namespace, o.set, t.kubectl().Do("delete", "configmap", "-n", t.store.Namespace, t.store.ObjectName()))
 	case preview.Beginning:
 	}
 	snapshot, err := t.observe(ctx, m)

@@ -20,6 +20,7 @@ import (
 	"github.com/sliceshift/sliceshift/cmd/migrate/move/preview"
 	"github.com/sliceshift/sliceshift/internal/clusters"
 	"github.com/sliceshift/sliceshift/internal/records"
+	"github.com/sliceshift/sliceshift/internal/shell"
 	"github.com/sliceshift/sliceshift/migration/plan"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
@@ -93,7 +94,7 @@ type task struct {
 }
 
 // kubectl begins a command for the source's cluster, where the record is.
-func (t *task) kubectl() string { return plan.Kubectl(t.source.Name(), t.source.Flags()) }
+func (t *task) kubectl() shell.Kubectl { return plan.Kubectl(t.source.Name(), t.source.Flags()) }
 
 // begin opens the move, and says what it is and how it stands.
 func (o *moveOptions) begin(ctx context.Context, wrap func(*rest.Config)) (t *task, m *api.Migration, stands preview.Standing, err error) {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/sliceshift/sliceshift/cmd/migrate/command"
 	"github.com/sliceshift/sliceshift/internal/records"
+	"github.com/sliceshift/sliceshift/internal/shell"
 	"github.com/sliceshift/sliceshift/migration/plan"
 	"github.com/sliceshift/sliceshift/migration/planner"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
@@ -26,7 +27,7 @@ func verify(store records.ConfigMap, m *api.Migration, s plan.Snapshot) error {
 
 // verifySource refuses a record of another StatefulSet than the one it is named after. It is
 // called before that StatefulSet is read.
-func verifySource(store records.ConfigMap, kubectl string, m *api.Migration) error {
+func verifySource(store records.ConfigMap, kubectl shell.Kubectl, m *api.Migration) error {
 	source := m.Spec.Source
 	if source.Name == store.Name && cmp.Or(source.Namespace, store.Namespace) == store.Namespace {
 		return nil
@@ -35,14 +36,14 @@ func verifySource(store records.ConfigMap, kubectl string, m *api.Migration) err
 }
 
 // distrust says why a record is refused, and what to do about it.
-func distrust(store records.ConfigMap, cluster, kubectl, why string) error {
+func distrust(store records.ConfigMap, cluster string, kubectl shell.Kubectl, why string) error {
 	in := ""
 	if cluster != "" {
 		in = " in cluster " + cluster
 	}
-	object := fmt.Sprintf("-n %s %s", store.Namespace, store.ObjectName())
 	return command.Refusedf("the record of the move of StatefulSet %s/%s%s, ConfigMap %s/%s, is not believed: %s; nothing has been changed\n"+
-		"See who wrote it, and write the former values back: %s get configmap %s --show-managed-fields -o yaml\n"+
-		"If no ordinal has left the source, delete it and begin anew: %s delete configmap %s",
-		store.Namespace, store.Name, in, store.Namespace, store.ObjectName(), why, kubectl, object, kubectl, object)
+		"See who wrote it, and write the former values back: %s\n"+
+		"If no ordinal has left the source, delete it and begin anew: %s",
+		store.Namespace, store.Name, in, store.Namespace, store.ObjectName(), why,
+		kubectl.Do("get", "configmap", "-n", store.Namespace, store.ObjectName(), "--show-managed-fields", "-o", "yaml"), kubectl.Do("delete", "configmap", "-n", store.Namespace, store.ObjectName()))
 }

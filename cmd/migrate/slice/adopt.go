@@ -20,6 +20,7 @@ import (
 
 	"github.com/sliceshift/sliceshift/cmd/migrate/command"
 	"github.com/sliceshift/sliceshift/internal/clusters"
+	"github.com/sliceshift/sliceshift/internal/shell"
 	"github.com/sliceshift/sliceshift/migration/plan"
 	slicesapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
@@ -207,14 +208,14 @@ func (a *adoption) read(ctx context.Context) error {
 func (a *adoption) missing(ctx context.Context) error {
 	err := fmt.Errorf("no %s in cluster %s", a.title(a.from), a.connection.Name())
 	if _, failed := os.Stat(a.manifest); failed == nil {
-		return fmt.Errorf("%w, but %s of an earlier try is here: %s create -f %s", err, a.manifest, a.kubectl(), command.Quote(a.manifest))
+		return fmt.Errorf("%w, but %s of an earlier try is here: %s", err, a.manifest, a.kubectl().Do("create", "-f", a.manifest))
 	}
 	if a.from == appsv1.SchemeGroupVersion {
 		if found, _ := a.get(ctx, kruiseVersion); found != nil {
 			return fmt.Errorf("%w, but one of OpenKruise: repeat the command with --from %s", err, kruiseName)
 		}
 	}
-	return fmt.Errorf("%w; look for it: %s get statefulsets.%s -A", err, a.kubectl(), a.from.Group)
+	return fmt.Errorf("%w; look for it: %s", err, a.kubectl().Do("get", "statefulsets."+a.from.Group, "-A"))
 }
 
 func (a *adoption) kubectlName() string { return "statefulset." + a.into.Group + "/" + a.name }
@@ -288,7 +289,7 @@ func (a *adoption) create(ctx context.Context) error {
 }
 
 // kubectl begins a command for the same cluster.
-func (a *adoption) kubectl() string {
+func (a *adoption) kubectl() shell.Kubectl {
 	return plan.Kubectl(a.connection.Name(), a.connection.Flags())
 }
 
@@ -296,8 +297,8 @@ func (a *adoption) kubectl() string {
 // or updates the pods.
 func (a *adoption) unfinished(code int, err error, mend bool) error {
 	if mend {
-		err = fmt.Errorf("%w\nThe pods run, but no controller looks after them until the StatefulSet is there again. To mend it, mend the cause, and when the first finds nothing, do the second:\n  %s get statefulsets.%s %s -n %s\n  %s create -f %s",
-			err, a.kubectl(), a.from.Group, a.name, a.namespace, a.kubectl(), command.Quote(a.manifest))
+		err = fmt.Errorf("%w\nThe pods run, but no controller looks after them until the StatefulSet is there again. To mend it, mend the cause, and when the first finds nothing, do the second:\n  %s\n  %s",
+			err, a.kubectl().Do("get", "statefulsets."+a.from.Group, a.name, "-n", a.namespace), a.kubectl().Do("create", "-f", a.manifest))
 	}
 	return &command.ExitError{Code: code, Err: err}
 }

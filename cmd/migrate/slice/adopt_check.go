@@ -105,8 +105,9 @@ func (a *adoption) unsupportedFields() []string {
 	opened := func(g corev1.PodReadinessGate) bool { return g.ConditionType == slicesapi.InPlaceUpdateReady }
 	if gate := slices.IndexFunc(set.Spec.Template.Spec.ReadinessGates, opened); gate >= 0 {
 		problems = append(problems, fmt.Sprintf("its pod template has the readiness gate %s, which the controller of apps/v1 does not open: no pod that it makes would get Ready; "+
-			"take it out, which makes the pods anew as a roll-out does, and repeat the command when that is done: %s patch statefulsets.%s %s -n %s --type json -p '[{\"op\":\"remove\",\"path\":\"/spec/template/spec/readinessGates/%d\"}]'",
-			slicesapi.InPlaceUpdateReady, a.kubectl(), a.from.Group, a.name, a.namespace, gate))
+			"take it out, which makes the pods anew as a roll-out does, and repeat the command when that is done: %s",
+			slicesapi.InPlaceUpdateReady, a.kubectl().Do("patch", "statefulsets."+a.from.Group, a.name, "-n", a.namespace, "--type", "json", "-p",
+				fmt.Sprintf(`[{"op":"remove","path":"/spec/template/spec/readinessGates/%d"}]`, gate))))
 	}
 	if set.Spec.UpdateStrategy.Type == appsv1.StatefulSetUpdateStrategyType(slicesapi.Recreate) {
 		problems = append(problems, "apps/v1 has no updateStrategy.type Recreate: set RollingUpdate or OnDelete")

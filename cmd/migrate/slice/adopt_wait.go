@@ -41,8 +41,8 @@ func (a *adoption) awaitGone(ctx context.Context, uid types.UID) error {
 		case <-ctx.Done():
 			return a.unfinished(command.ExitFailure, command.Cause(ctx), true)
 		case <-limit.C():
-			return a.unfinished(command.ExitTimeout, errors.Join(fmt.Errorf("%s is not gone from cluster %s after %s; its finalizers: %s get statefulsets.%s %s -n %s -o yaml",
-				a.title(a.from), a.connection.Name(), a.timeout, a.kubectl(), a.from.Group, a.name, a.namespace), err), true)
+			return a.unfinished(command.ExitTimeout, errors.Join(fmt.Errorf("%s is not gone from cluster %s after %s; its finalizers: %s",
+				a.title(a.from), a.connection.Name(), a.timeout, a.kubectl().Do("get", "statefulsets."+a.from.Group, a.name, "-n", a.namespace, "-o", "yaml")), err), true)
 		case <-ticker.C():
 		}
 	}
@@ -97,7 +97,7 @@ func (a *adoption) adopted(ctx context.Context) (bool, error) {
 
 // notAdopted says that the change is made, and what to look at.
 func (a *adoption) notAdopted(code int, err error) error {
-	look := fmt.Sprintf("%s rollout status statefulset/%s -n %s", a.kubectl(), a.name, a.namespace)
+	look := a.kubectl().Do("rollout", "status", "statefulset/"+a.name, "-n", a.namespace)
 	if a.into == slicesapi.GroupVersion {
 		look = a.Again("rollout status", a.name, a.namespace)
 	}

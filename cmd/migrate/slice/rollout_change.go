@@ -116,8 +116,8 @@ annotation of the template.`,
 
 func restarted(c *command.Common, s *statefulSet) (map[string]any, string, error) {
 	if updatesPaused(s.StatefulSet) {
-		return nil, "", fmt.Errorf("can't restart paused %s in cluster %s: its pods would not follow; first: %s rollout resume %s -n %s",
-			s.title(), s.connection.Name(), c.Program, s.Name, s.Namespace)
+		return nil, "", fmt.Errorf("can't restart paused %s in cluster %s: its pods would not follow; first: %s",
+			s.title(), s.connection.Name(), c.Again("rollout resume", s.Name, s.Namespace))
 	}
 	now := c.Clock.Now().Format(time.RFC3339)
 	if s.Spec.Template.Annotations[slicesapi.RestartedAtAnnotationKey] == now {

@@ -79,8 +79,8 @@ func served(ctx context.Context, connection *clusters.Connection) error {
 	case err != nil:
 		return command.Unreachable(connection.Name(), err)
 	case !known:
-		return fmt.Errorf("cluster %s does not serve %s StatefulSets: install their resource definition and the manager there first: %s apply -k config",
-			connection.Name(), slicesapi.GroupVersion, plan.Kubectl(connection.Name(), connection.Flags()))
+		return fmt.Errorf("cluster %s does not serve %s StatefulSets: install their resource definition and the manager there first: %s",
+			connection.Name(), slicesapi.GroupVersion, plan.Kubectl(connection.Name(), connection.Flags()).Do("apply", "-k", "config"))
 	}
 	return nil
 }
@@ -91,7 +91,7 @@ func (o *named) notFound(ctx context.Context, connection *clusters.Connection, k
 	if err := connection.Live().Get(ctx, key, &appsv1.StatefulSet{}); err == nil {
 		return fmt.Errorf("%w, but one of apps/v1: use kubectl rollout for it, or %q first", missing, o.Again("adopt", key.Name, key.Namespace))
 	}
-	return fmt.Errorf("%w; look for it: %s get statefulsets.%s -A", missing, plan.Kubectl(connection.Name(), connection.Flags()), slicesapi.GroupVersion.Group)
+	return fmt.Errorf("%w; look for it: %s", missing, plan.Kubectl(connection.Name(), connection.Flags()).Do("get", "statefulsets."+slicesapi.GroupVersion.Group, "-A"))
 }
 
 // warnMoving warns who changes the template of a set that is being moved: the other side

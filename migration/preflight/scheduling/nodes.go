@@ -13,6 +13,7 @@ import (
 	schedulinghelpers "k8s.io/component-helpers/scheduling/corev1"
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
 
+	"github.com/sliceshift/sliceshift/internal/shell"
 	"github.com/sliceshift/sliceshift/migration/plan"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
@@ -22,7 +23,7 @@ type Demand struct {
 	// Object names the StatefulSet and its cluster, and Cluster the latter alone.
 	Object, Cluster string
 	// Kubectl begins a command for that cluster.
-	Kubectl string
+	Kubectl shell.Kubectl
 	// Template is that of the pods.
 	Template corev1.PodTemplateSpec
 	// Namespace is theirs.
@@ -59,7 +60,7 @@ func Fit(d Demand, nodes []corev1.Node) (fitting []corev1.Node, found []plan.Fin
 		return nil, []plan.Finding{{
 			Reason: api.ReasonNoNodeFits, Object: d.Object,
 			Message: fmt.Sprintf("no node of cluster %s takes pods: each is cordoned or not Ready; a moved ordinal would be stopped and stay Pending", d.Cluster),
-			Remedy:  "look at them: " + d.Kubectl + " get nodes; and " + d.Kubectl + " uncordon NODE",
+			Remedy:  "look at them: " + d.Kubectl.Do("get", "nodes") + "; and " + d.Kubectl.Do("uncordon", "NODE"),
 		}}
 	}
 	for _, rule := range []sieve{selected(d), tolerated(d, fitting), roomy(d, fitting), spreadable(d), near(d)} {
@@ -84,7 +85,7 @@ func selected(d Demand) sieve {
 			return err == nil && matches
 		},
 		lacks: func() string { return "none has the labels that nodeSelector or nodeAffinity of the template asks for" },
-		mend:  "label a node there, or have the autoscaler keep one such node: " + d.Kubectl + " label node NODE KEY=VALUE; the labels are in the template: spec.nodeSelector, spec.affinity.nodeAffinity",
+		mend:  "label a node there, or have the autoscaler keep one such node: " + d.Kubectl.Do("label", "node", "NODE", "KEY=VALUE") + "; the labels are in the template: spec.nodeSelector, spec.affinity.nodeAffinity",
 	}
 }
 
@@ -109,7 +110,7 @@ func tolerated(d Demand, nodes []corev1.Node) sieve {
 			}
 			return "each that is left has a taint that the template does not tolerate, " + plan.Listed(slices.Sorted(maps.Keys(taints)))
 		},
-		mend: "take the taint off a node there (" + d.Kubectl + " taint node NODE KEY-), or tolerate it in the source's template before the move, which makes the pods anew",
+		mend: "take the taint off a node there (" + d.Kubectl.Do("taint", "node", "NODE", "KEY-") + "), or tolerate it in the source's template before the move, which makes the pods anew",
 	}
 }
 
@@ -141,7 +142,7 @@ func unoffered(d Demand, nodes []corev1.Node) []plan.Finding {
 		return []plan.Finding{{
 			Reason: api.ReasonNoNodeFits, Object: d.Object, Warning: true,
 			Message: fmt.Sprintf("a pod of %s asks for %s of %s, and no node of cluster %s that can take it offers as much: unless a DeviceClass or an extender does, a moved ordinal would stay Pending", d.Object, asked.String(), name, d.Cluster),
-			Remedy:  "run the device plugin there, or see that the resource comes from elsewhere: " + d.Kubectl + " get deviceclasses",
+			Remedy:  "run the device plugin there, or see that the resource comes from elsewhere: " + d.Kubectl.Do("get", "deviceclasses"),
 		}}
 	}
 	return nil
@@ -170,6 +171,6 @@ func roomy(d Demand, nodes []corev1.Node) sieve {
 			}
 			return "none has as much as one pod asks for, even when it is empty: " + plan.Listed(slices.Sorted(maps.Keys(names)))
 		},
-		mend: "add a node that is large enough; " + d.Kubectl + " get nodes -o custom-columns=NAME:.metadata.name,HAS:.status.allocatable shows what there is",
+		mend: "add a node that is large enough; " + d.Kubectl.Do("get", "nodes", "-o", "custom-columns=NAME:.metadata.name,HAS:.status.allocatable") + " shows what there is",
 	}
 }

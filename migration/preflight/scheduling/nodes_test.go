@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"pgregory.net/rapid"
 
+	"github.com/sliceshift/sliceshift/internal/shell"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
@@ -38,7 +39,7 @@ var itself = &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}
 
 // demandOf is three pods whose template is changed.
 func demandOf(change func(*corev1.PodSpec)) Demand {
-	d := Demand{Object: "StatefulSet shop/web in cluster east", Cluster: "west", Kubectl: "kubectl --context west", Namespace: "shop", Pods: 3}
+	d := Demand{Object: "StatefulSet shop/web in cluster east", Cluster: "west", Kubectl: shell.Kubectl{Flags: "--context west"}, Namespace: "shop", Pods: 3}
 	d.Template.Labels = map[string]string{"app": "web"}
 	d.Template.Spec.Containers = []corev1.Container{{Name: "app"}}
 	if change != nil {
@@ -132,7 +133,7 @@ func TestFit(t *testing.T) {
 				t.Errorf("found %+v, want %q", found, tc.says)
 			}
 			for _, f := range found {
-				if strings.Count(f.Remedy, "kubectl") != strings.Count(f.Remedy, d.Kubectl+" ") {
+				if strings.Count(f.Remedy, "kubectl") != strings.Count(f.Remedy, "kubectl --context west ") {
 					t.Errorf("of another cluster: %s", f.Remedy)
 				}
 			}

@@ -31,7 +31,7 @@ func spreadable(d Demand) sieve {
 		lacks: func() string {
 			return "none has the labels of its topologySpreadConstraints with whenUnsatisfiable: DoNotSchedule, " + plan.Listed(keys)
 		},
-		mend: "label the nodes there: " + d.Kubectl + " label node NODE KEY=VALUE; or let the constraint be ScheduleAnyway",
+		mend: "label the nodes there: " + d.Kubectl.Do("label", "node", "NODE", "KEY=VALUE") + "; or let the constraint be ScheduleAnyway",
 	}
 }
 
@@ -44,7 +44,7 @@ func near(d Demand) sieve {
 	return sieve{
 		meets: func(node *corev1.Node) bool { return hasAll(node, keys) },
 		lacks: func() string { return "none has the topologyKey of its podAffinity, " + plan.Listed(keys) },
-		mend:  "label the nodes there: " + d.Kubectl + " label node NODE KEY=VALUE",
+		mend:  "label the nodes there: " + d.Kubectl.Do("label", "node", "NODE", "KEY=VALUE"),
 	}
 }
 

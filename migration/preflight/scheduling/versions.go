@@ -41,7 +41,7 @@ func Skew(sides *endpoint.Pair, source, destination string, nodes []corev1.Node)
 		return append(found, plan.Finding{
 			Reason: api.ReasonVersionSkew, Object: "node " + node.Name, Warning: true,
 			Message: fmt.Sprintf("the kubelet of node %s in cluster %s is of version %d.%d, and its API server of %d.%d: Kubernetes supports kubelets up to %d minor versions older and none newer, and such a one may start a pod without what it does not know", node.Name, at.Cluster, kubelet.Major(), kubelet.Minor(), to.Major(), to.Minor(), oldestKubelet),
-			Remedy:  "bring the kubelet to a version that its API server supports, or keep the pods away from it: " + at.Kubectl() + " cordon " + node.Name,
+			Remedy:  "bring the kubelet to a version that its API server supports, or keep the pods away from it: " + at.Kubectl().Do("cordon", node.Name),
 		})
 	}
 	return found

@@ -92,7 +92,7 @@ func Inline(e *endpoint.Pair, spec corev1.PodSpec, drivers []storagev1.CSIDriver
 		found = append(found, plan.Finding{
 			Reason: volumes.ReasonDriverMissing, Object: "CSIDriver " + v.CSI.Driver,
 			Message: fmt.Sprintf("volume %s of the pod template is made by CSI driver %s, which in cluster %s makes no volumes for single pods (volumeLifecycleModes): a moved pod could not start", v.Name, v.CSI.Driver, e.Destination.Cluster),
-			Remedy:  "let the driver be there as it is in the source's cluster: " + e.Source.Kubectl() + " get csidriver " + v.CSI.Driver + " -o yaml",
+			Remedy:  "let the driver be there as it is in the source's cluster: " + e.Source.Kubectl().Do("get", "csidriver", v.CSI.Driver, "-o", "yaml"),
 		})
 	}
 	return found

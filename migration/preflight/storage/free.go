@@ -92,7 +92,7 @@ func tooFew(at endpoint.Endpoint, template string, claim corev1.PersistentVolume
 		Reason: volumes.ReasonVolumesTooFew, Object: "claim template " + template,
 		Message: fmt.Sprintf("the destination needs %d new volumes for claim template %s, and StorageClass %s in cluster %s makes none (%s): of those that somebody has made there, %d are free and fit (%s): a moved ordinal would be stopped, or wait, and its new volume never come",
 			needs, template, class, at.Cluster, noProvisioner, gets, form),
-		Remedy: fmt.Sprintf("make %d PersistentVolumes of that class there (%s), or name a class that makes them: --storage-class %s=CLASS, storageClassName in spec.volumes; which there are: %s get pv",
-			needs-gets, form, template, at.Kubectl()),
+		Remedy: fmt.Sprintf("make %d PersistentVolumes of that class there (%s), or name a class that makes them: --storage-class %s=CLASS, storageClassName in spec.volumes; which there are: %s",
+			needs-gets, form, template, at.Kubectl().Do("get", "pv")),
 	}
 }

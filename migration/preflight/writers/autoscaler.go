@@ -62,12 +62,12 @@ func scaled(at endpoint.Endpoint, scaler *autoscalingv2.HorizontalPodAutoscaler)
 		return &plan.Finding{
 			Reason: api.ReasonAutoscaled, Object: at.Object(),
 			Message: fmt.Sprintf("ScaledObject %s/%s in cluster %s scales %s: KEDA would add and remove ordinals in mid-move", at.Namespace, owner.Name, at.Cluster, at.Object()),
-			Remedy:  fmt.Sprintf("pause it as it is: %s annotate scaledobject -n %s %s %s=true; and create it at the destination after the move", at.Kubectl(), at.Namespace, owner.Name, pause.KEDAPaused),
+			Remedy:  fmt.Sprintf("pause it as it is: %s; and create it at the destination after the move", at.Kubectl().Do("annotate", "scaledobject", "-n", at.Namespace, owner.Name, pause.KEDAPaused+"=true")),
 		}
 	}
 	return &plan.Finding{
 		Reason: api.ReasonAutoscaled, Object: at.Object(),
 		Message: fmt.Sprintf("HorizontalPodAutoscaler %s/%s in cluster %s scales %s: it would add and remove ordinals in mid-move", at.Namespace, scaler.Name, at.Cluster, at.Object()),
-		Remedy:  fmt.Sprintf("%s delete hpa -n %s %s, and create it again at the destination", at.Kubectl(), at.Namespace, scaler.Name),
+		Remedy:  fmt.Sprintf("%s, and create it again at the destination", at.Kubectl().Do("delete", "hpa", "-n", at.Namespace, scaler.Name)),
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 
+	"github.com/sliceshift/sliceshift/internal/shell"
 	"github.com/sliceshift/sliceshift/migration/endpoint"
 	"github.com/sliceshift/sliceshift/migration/plan"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
@@ -57,14 +58,14 @@ func argo(at endpoint.Endpoint, _ *appsv1.StatefulSet, mark string) string {
 	}
 	group, _, _ := strings.Cut(at.APIVersion, "/")
 	return fmt.Sprintf("let Argo CD ignore what the move writes, with RespectIgnoreDifferences=true among spec.syncPolicy.syncOptions and this in spec.ignoreDifferences of Application %s: "+
-		`{"group":"%s","kind":"StatefulSet","name":"%s","jsonPointers":["/spec/replicas","/spec/ordinals"]}`+
-		"; or pause it, in the cluster that has the Application: kubectl annotate application.argoproj.io -n %s %s argocd.argoproj.io/skip-reconcile=true", app, group, at.Set, namespace, app)
+		`{"group":%q,"kind":"StatefulSet","name":%q,"jsonPointers":["/spec/replicas","/spec/ordinals"]}`+
+		"; or pause it, in the cluster that has the Application: %s",
+		app, group, at.Set, shell.Kubectl{}.Do("annotate", "application.argoproj.io", "-n", namespace, app, "argocd.argoproj.io/skip-reconcile=true"))
 }
 
 // kustomization is for a Kustomization of Flux.
 func kustomization(at endpoint.Endpoint, set *appsv1.StatefulSet, mark string) string {
-	return fmt.Sprintf("let Flux leave this object alone: %s annotate %s -n %s %s kustomize.toolkit.fluxcd.io/reconcile=disabled; or suspend all of it: %s",
-		at.Kubectl(), at.Resource(), at.Namespace, at.Set, suspend(at, "kustomization.kustomize.toolkit.fluxcd.io", cmp.Or(set.Labels["kustomize.toolkit.fluxcd.io/namespace"], at.Namespace), mark))
+	return fmt.Sprintf("let Flux leave this object alone: %s; or suspend all of it: %s", at.Kubectl().Do("annotate", at.Resource(), "-n", at.Namespace, at.Set, "kustomize.toolkit.fluxcd.io/reconcile=disabled"), suspend(at, "kustomization.kustomize.toolkit.fluxcd.io", cmp.Or(set.Labels["kustomize.toolkit.fluxcd.io/namespace"], at.Namespace), mark))
 }
 
 // helmRelease is for a HelmRelease of Flux: what keeps it from correcting a drift does not keep it from
@@ -74,5 +75,5 @@ func helmRelease(at endpoint.Endpoint, set *appsv1.StatefulSet, mark string) str
 }
 
 func suspend(at endpoint.Endpoint, resource, namespace, name string) string {
-	return fmt.Sprintf(`%s patch %s -n %s %s --type=merge -p '{"spec":{"suspend":true}}'`, at.Kubectl(), resource, namespace, name)
+	return at.Kubectl().Do("patch", resource, "-n", namespace, name, "--type=merge", "-p", `{"spec":{"suspend":true}}`)
 }

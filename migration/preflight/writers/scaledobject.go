@@ -42,7 +42,7 @@ func scaledObjects(ctx context.Context, at endpoint.Endpoint, pauses bool) ([]pl
 			return []plan.Finding{{
 				Reason: api.ReasonAutoscaled, Object: at.Object(),
 				Message: fmt.Sprintf("ScaledObject %s/%s in cluster %s is paused at %s replicas of %s: KEDA scales it back to that number in mid-move", at.Namespace, name, at.Cluster, annotations[pause.KEDAPausedAt], at.Object()),
-				Remedy:  fmt.Sprintf("pause it as it is: %s annotate scaledobject -n %s %s %s- %s=true", at.Kubectl(), at.Namespace, name, pause.KEDAPausedAt, pause.KEDAPaused),
+				Remedy:  fmt.Sprintf("pause it as it is: %s", at.Kubectl().Do("annotate", "scaledobject", "-n", at.Namespace, name, pause.KEDAPausedAt+"-", pause.KEDAPaused+"=true")),
 			}}, nil
 		case annotations[pause.KEDAPaused] == "true":
 			return []plan.Finding{{
@@ -56,7 +56,7 @@ func scaledObjects(ctx context.Context, at endpoint.Endpoint, pauses bool) ([]pl
 		return []plan.Finding{{
 			Reason: api.ReasonAutoscaled, Object: at.Object(),
 			Message: fmt.Sprintf("ScaledObject %s/%s in cluster %s scales %s: KEDA would add and remove ordinals in mid-move", at.Namespace, name, at.Cluster, at.Object()),
-			Remedy:  fmt.Sprintf("pause it as it is: %s annotate scaledobject -n %s %s %s=true; and create it at the destination after the move", at.Kubectl(), at.Namespace, name, pause.KEDAPaused),
+			Remedy:  fmt.Sprintf("pause it as it is: %s; and create it at the destination after the move", at.Kubectl().Do("annotate", "scaledobject", "-n", at.Namespace, name, pause.KEDAPaused+"=true")),
 		}}, nil
 	}
 	return nil, nil

@@ -38,7 +38,7 @@ func VerticalAutoscalers(ctx context.Context, at endpoint.Endpoint) ([]plan.Find
 		return []plan.Finding{{
 			Reason: api.ReasonAutoscaled, Object: at.Object(), Warning: true,
 			Message: fmt.Sprintf("VerticalPodAutoscaler %s/%s in cluster %s (updateMode %s) %s", at.Namespace, name, at.Cluster, cmp.Or(mode, "Auto"), does),
-			Remedy:  fmt.Sprintf(`switch it off until the move has ended: %s patch verticalpodautoscaler -n %s %s --type=merge -p '{"spec":{"updatePolicy":{"updateMode":"Off"}}}'; and have one at the destination`, at.Kubectl(), at.Namespace, name),
+			Remedy:  fmt.Sprintf(`switch it off until the move has ended: %s; and have one at the destination`, at.Kubectl().Do("patch", "verticalpodautoscaler", "-n", at.Namespace, name, "--type=merge", "-p", `{"spec":{"updatePolicy":{"updateMode":"Off"}}}`)),
 		}}, nil
 	}
 	return nil, nil

@@ -133,7 +133,7 @@ func (s Split) remedy(source plan.Side) string {
 	if !waits {
 		return ""
 	}
-	budget := plan.Migrate("", source.Flags, fmt.Sprintf("budget %s -n %s --to %s", source.Set.Name, source.Namespace, side))
+	budget := plan.Kubectl("", source.Flags).Migrate("budget", source.Set.Name, "-n", source.Namespace, "--to", side)
 	return fmt.Sprintf("before maintenance of the %s: %s; or begin with --split-budget %s", side, budget, side)
 }
 
