@@ -14,8 +14,8 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// TestLive moves an application on a terminal whose keys are read: one key pauses the move, another one resumes it,
-// the terminal gets slimmer meanwhile, and in the end the events are left.
+// TestLive moves an application on a terminal whose keys are read: one order pauses the move, another one resumes it, text that was
+// meant for another window does nothing, the terminal gets slimmer meanwhile, and in the end the events are left.
 func TestLive(t *testing.T) {
 	t.Parallel()
 	v := newMove(t, harness.Usual(3), harness.AcrossClusters)
@@ -42,16 +42,17 @@ func TestLive(t *testing.T) {
 	v.awaitFewer(3)
 	v.Eventually("both slices are drawn", func(context.Context) (bool, error) {
 		text := shown.text()
-		return strings.Contains(text, "source") && strings.Contains(text, "p pause"), nil
+		return strings.Contains(text, "source") && strings.Contains(text, "a word and Enter"), nil
 	})
 	press := func(key string) {
 		_, err := terminal.WriteString(key)
 		v.Must(err)
 	}
-	press("p")
+	press("kubectl get pods -l app.kubernetes.io/managed-by=Helm\r") // V1: p, r, b, y
+	press("pause\r")
 	awaits(api.ModePause, "mode is now Pause")
 	v.Must(pty.Setsize(terminal, &pty.Winsize{Rows: 24, Cols: 60}))
-	press("r")
+	press("resume\r")
 	awaits(api.ModeRun, "mode is now Run")
 	if err := cmd.Wait(); err != nil {
 		t.Errorf("the run ended with %v", err)

@@ -165,6 +165,21 @@ func (o *named) afterAutomaticRollback(k *storedMigration) error {
 		k.title(), turn.Time.UTC().Format(time.RFC3339), turn.By, turn.Message, o.Again("pause", k.Name, k.Namespace))
 }
 
+// steer writes a mode that was typed, where the command of that name would write it.
+func (o *named) steer(ctx context.Context, k *storedMigration, mode api.Mode) error {
+	now := *k
+	var err error
+	if now.Migration, err = k.store.Load(ctx); err != nil {
+		return fmt.Errorf("cluster %s: reading %s: %w", k.connection.Name(), k.where, err)
+	}
+	if mode == api.ModeRun {
+		if err := o.afterAutomaticRollback(&now); err != nil {
+			return err
+		}
+	}
+	return k.change(ctx, records.Change{Mode: mode})
+}
+
 // await waits until the migration is completed in this mode.
 func (o *modeOptions) await(ctx context.Context, k *storedMigration) error {
 	stalled := ""

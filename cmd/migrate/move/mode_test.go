@@ -132,11 +132,11 @@ func (s *oneStore) Change(_ context.Context, change records.Change) error {
 	return nil
 }
 
-// TestKeysRefuse: the keys of "status -w" write a mode only where the command of that name would, by what is stored now.
-func TestKeysRefuse(t *testing.T) {
+// TestOrdersRefuse: an order that is typed writes a mode only where the command of that name would, by what is stored now.
+func TestOrdersRefuse(t *testing.T) {
 	c := command.NewCommon(newConsole().Environment)
 	store := &oneStore{m: byItself(movetest.InMode(api.ModeRollback))}
-	o := &statusOptions{named: named{Common: c, name: "web"}}
+	o := &named{Common: c, name: "web"}
 	k := &storedMigration{Migration: movetest.InMode(api.ModePause), store: store, connection: movetest.Offline(t, "east")}
 	if err := o.steer(t.Context(), k, api.ModeRun); err == nil || !strings.Contains(err.Error(), "pause it first") || len(store.written) != 0 {
 		t.Errorf("resumed: %v, written %v", err, store.written)

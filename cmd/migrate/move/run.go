@@ -37,8 +37,8 @@ Everything is checked before the first write; a move that cannot be safe is refu
 nothing is changed. When something outside must change first, the run says what and
 waits: it goes on by itself once the cause is gone.
 
-On a terminal both slices are shown below what happens, and keys pause the move, resume
-it and roll it back.
+On a terminal both slices are shown below what happens. An order is a word and Enter:
+pause, resume or rollback; one that turns the move round asks for the StatefulSet's name.
 
 Exit codes: 0 done, 1 error or interrupted, 2 usage, 3 refused or stalled, 4 timeout.`
 
@@ -100,9 +100,7 @@ func (o *runOptions) run(ctx context.Context) error {
 	if stands == preview.Over {
 		return o.alreadyOver(t, m)
 	}
-	d := progress.NewDisplay(o.Common, o.output.Value, o.quiet, progress.Steering{
-		Steer: func(mode api.Mode) error { return t.store.SetMode(ctx, mode) }, Interrupt: o.Interrupt,
-	})
+	d := progress.NewDisplay(o.Common, o.output.Value, o.quiet, o.steering(ctx, t))
 	if o.log != "" {
 		if d, err = progress.WithLog(d, o.log, o.ErrOut); err != nil {
 			return command.Usagef("--log: %v", err)
@@ -126,6 +124,20 @@ func (o *runOptions) run(ctx context.Context) error {
 	return driver{Common: o.Common, task: t, tracker: n, display: d, writes: writes, mode: m.Spec.Mode, exitOnStall: o.exitOnStall}.drive(ctx)
 }
 
+// steering writes the orders that are typed while it runs. A signal stops the run, and no order that is being written.
+func (o *runOptions) steering(ctx context.Context, t *task) progress.Steering {
+	at := &storedMigration{connection: t.source, store: t.store, where: "ConfigMap " + t.store.Namespace + "/" + t.store.ObjectName(), record: true}
+	order := named{Common: o.Common, name: o.set}
+	return progress.Steering{Name: o.set, Interrupt: o.Interrupt, Steer: func(mode api.Mode) error {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), orderFor)
+		defer cancel()
+		return order.steer(ctx, at, mode)
+	}}
+}
+
+// orderFor is how long an order may take to be written. A record that changes meanwhile has it written again.
+const orderFor = time.Minute
+
 func (o *runOptions) alreadyOver(t *task, m *api.Migration) error {
 	if o.quiet {
 		return nil
@@ -133,8 +145,8 @@ func (o *runOptions) alreadyOver(t *task, m *api.Migration) error {
 	_, err := fmt.Fprintf(o.Out, "StatefulSet %s/%s is moved already: %d of %d ordinals run at %s. The record of it is ConfigMap %s.\n",
 		o.namespace, o.set, m.Status.Moved, m.Status.Total, destinationName(t, m), t.store.ObjectName())
 	if err == nil && m.Spec.Ordinals.Count != nil && o.requested.Spec.Ordinals.Count == nil {
-		_, err = fmt.Fprintf(o.Out, "It was asked for %d of them, and the application is split. To take the rest, begin another move: %s delete configmap -n %s %s, and run again.\n",
-			*m.Spec.Ordinals.Count, t.kubectl(), t.store.Namespace, t.store.ObjectName())
+		_, err = fmt.Fprintf(o.Out, "It was asked for %d of them, and the application is split. To take the rest, begin another move: %s, and run again.\n",
+			*m.Spec.Ordinals.Count, t.kubectl().Do("delete", "configmap", "-n", t.store.Namespace, t.store.ObjectName()))
 	}
 	return err
 }

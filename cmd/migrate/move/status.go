@@ -28,8 +28,8 @@ const statusHelp = `Shows where a migration is: of a Migration, or, when there i
 run keeps beside the StatefulSet.
 
 With -w it is shown again whenever it changes, until the migration is completed: on a
-terminal in place, with keys that pause it, resume it and roll it back, elsewhere one
-line a change. A migration that is not there yet, as right after the begin of a run, is
+terminal in place, elsewhere one line a change. It writes nothing, and only Ctrl-C does
+anything there. A migration that is not there yet, as right after the begin of a run, is
 waited for, for a minute unless --timeout says otherwise.
 
 Exit codes: 0 done, with -w completed; 1 error or interrupted, without -w also that there is

@@ -16,6 +16,7 @@ import (
 	"github.com/sliceshift/sliceshift/cmd/migrate/move/progress"
 	"github.com/sliceshift/sliceshift/cmd/migrate/move/status"
 	"github.com/sliceshift/sliceshift/cmd/migrate/terminal"
+	"github.com/sliceshift/sliceshift/internal/printable"
 	"github.com/sliceshift/sliceshift/internal/records"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
@@ -33,7 +34,7 @@ func (o *statusOptions) follow(ctx context.Context, k *storedMigration) error {
 	case o.output.Value == "yaml":
 		show = o.yamlOfChange
 	case o.Terminal() && o.Interactive():
-		watched := newWatched(ctx, o, k)
+		watched := newWatched(o, k)
 		defer watched.close()
 		show = watched.set
 	case o.Terminal():
@@ -122,11 +123,11 @@ func (r *redrawing) draw() {
 		fmt.Fprintf(&b, "\r\x1b[%dA", r.drawn)
 	}
 	for _, line := range lines {
-		b.WriteString("\x1b[2K" + line + "\n")
+		b.WriteString("\x1b[2K" + printable.Coloured(line) + "\n")
 	}
 	b.WriteString("\x1b[J")
 	r.drawn = len(lines)
-	_, _ = io.WriteString(r.o.Out, b.String()) // a terminal that has gone away ends with the next signal
+	_, _ = io.WriteString(printable.Behind(r.o.Out), b.String()) // a terminal that has gone away ends with the next signal
 }
 
 // close leaves the last state on the terminal, in full.
@@ -141,10 +142,10 @@ func (r *redrawing) close() {
 	if r.drawn > 0 {
 		erase = fmt.Sprintf("\r\x1b[%dA\x1b[J", r.drawn)
 	}
-	_, _ = io.WriteString(r.o.Out, erase+r.o.page(0, r.shown))
+	_, _ = io.WriteString(printable.Behind(r.o.Out), erase+printable.Coloured(r.o.page(0, r.shown)))
 }
 
-// watchedLive shows a status on a terminal whose keys are read.
+// watchedLive shows a status on a terminal. It is read-only: of its keys only ^C does anything.
 type watchedLive struct {
 	o     *statusOptions
 	live  *progress.Live
@@ -153,27 +154,10 @@ type watchedLive struct {
 	last string
 }
 
-func newWatched(ctx context.Context, o *statusOptions, k *storedMigration) *watchedLive {
-	w := &watchedLive{o: o, live: progress.NewLive(o.Common, progress.Steering{
-		Steer: func(mode api.Mode) error { return o.steer(ctx, k, mode) }, Interrupt: o.Interrupt,
-	})}
+func newWatched(o *statusOptions, k *storedMigration) *watchedLive {
+	w := &watchedLive{o: o, live: progress.NewLive(o.Common, progress.Steering{Interrupt: o.Interrupt})}
 	k.lost = w.live.Lost
 	return w
-}
-
-// steer writes a mode for a key, where the command of that name would.
-func (o *statusOptions) steer(ctx context.Context, k *storedMigration, mode api.Mode) error {
-	now := *k
-	var err error
-	if now.Migration, err = k.store.Load(ctx); err != nil {
-		return fmt.Errorf("cluster %s: reading %s: %w", k.connection.Name(), k.where, err)
-	}
-	if mode == api.ModeRun {
-		if err := o.afterAutomaticRollback(&now); err != nil {
-			return err
-		}
-	}
-	return k.change(ctx, records.Change{Mode: mode})
 }
 
 // set shows a change: in place, and as a line where an ordinal has moved or something else is waited for.

@@ -9,22 +9,25 @@ import (
 
 	"github.com/sliceshift/sliceshift/cmd/migrate/command"
 	"github.com/sliceshift/sliceshift/cmd/migrate/terminal"
+	"github.com/sliceshift/sliceshift/internal/printable"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// Steering is what a person can do who watches.
+// Steering is what a person can order who watches.
 type Steering struct {
-	// Steer writes a mode; nil: nothing can be steered.
+	// Steer writes a mode; nil: nothing can be ordered. It is called for one mode after the other.
 	Steer func(api.Mode) error
-	// Interrupt is for the keys that end the process: the terminal gives it no signal while they are read.
+	// Name is that of the migration, which confirms an order that turns it round.
+	Name string
+	// Interrupt is for the key that ends the process: the terminal gives it no signal while keys are read.
 	Interrupt func()
 }
 
 // liveEvery is how often the seconds are counted on.
 const liveEvery = 250 * time.Millisecond
 
-// Live is a display on a terminal whose keys are read: lines of events, and below them both slices and
-// how far the move is. Once it is closed, or its keys have ended it, events are plain lines.
+// Live is a display on a terminal whose keys are read: lines of events, and below them both slices, how far the move is, and the
+// order that is typed. Once it is closed, or ^C has ended it, events are plain lines.
 type Live struct {
 	program   *tea.Program
 	ended     chan struct{}
@@ -35,9 +38,9 @@ type Live struct {
 
 // NewLive begins to draw.
 func NewLive(c *command.Common, s Steering) *Live {
-	m := liveModel{panel: panel{Meter{terminal.Bar{Paint: c.Paint(), Unicode: c.Unicode()}}}, now: c.Clock.Now, width: c.Width(), steer: s.Steer}
+	m := liveModel{panel: panel{Meter{terminal.Bar{Paint: c.Paint(), Unicode: c.Unicode()}}}, now: c.Clock.Now, width: c.Width(), orders: orders{write: s.Steer, name: s.Name}}
 	l := &Live{
-		program: tea.NewProgram(m, tea.WithInput(c.In), tea.WithOutput(c.Out), tea.WithoutSignalHandler()),
+		program: tea.NewProgram(m, tea.WithInput(c.In), tea.WithOutput(printable.Behind(c.Out)), tea.WithoutSignalHandler()),
 		ended:   make(chan struct{}), plain: plainDisplay{c.Out, c.Paint()}, width: c.Width, interrupt: s.Interrupt,
 	}
 	go l.run()
@@ -53,6 +56,9 @@ func (l *Live) run() {
 		fmt.Fprintf(l.plain.out, "the terminal cannot be drawn on: %v\n", err)
 		return
 	}
+	if order := left.orders.unwritten(); known && order != "" {
+		fmt.Fprintf(l.plain.out, "the order %s may not have been written: give it again by the command of that name\n", wordOf(order))
+	}
 	if known && left.interrupted && l.interrupt != nil {
 		l.interrupt()
 	}
@@ -64,7 +70,7 @@ func (l *Live) Show(e Event) {
 	case <-l.ended:
 		l.plain.Show(e)
 	default:
-		l.program.Println(strings.Join(e.lines(l.plain.paint, l.width()), "\n"))
+		l.program.Println(printable.Coloured(strings.Join(e.lines(l.plain.paint, l.width()), "\n")))
 	}
 }
 
@@ -83,7 +89,7 @@ func (l *Live) Line(text string) {
 	case <-l.ended:
 		fmt.Fprintln(l.plain.out, text)
 	default:
-		l.program.Println(text)
+		l.program.Println(printable.Coloured(text))
 	}
 }
 
@@ -103,18 +109,15 @@ type (
 
 // liveModel is what a live display shows, and what its keys do. It has no terminal and no clock of its own.
 type liveModel struct {
-	panel panel
-	now   func() time.Time
-	state State
-	known bool
-	width int
-	steer func(api.Mode) error
-	// asks is true while a rollback waits to be confirmed; says is what the last key came to.
-	asks bool
+	panel  panel
+	now    func() time.Time
+	state  State
+	known  bool
+	width  int
+	orders orders
 	// lost is why nothing new is known since then; nil: it is.
 	lost        error
 	lostSince   time.Time
-	says        string
 	over        bool
 	interrupted bool
 }
@@ -140,45 +143,35 @@ func (m liveModel) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	case tickMsg:
 		return m, tick()
 	case steeredMsg:
-		m.says = "mode " + string(msg.mode) + " is written"
-		if msg.err != nil {
-			m.says = "mode " + string(msg.mode) + " is not written: " + msg.err.Error()
-		}
+		return m.ordered(m.orders.written(msg))
 	case overMsg:
 		m.over = true
 		return m, tea.Quit
+	case tea.PasteMsg:
+		if m.orders.write != nil {
+			m.orders = m.orders.pasted()
+		}
 	case tea.KeyPressMsg:
-		return m.key(msg.String())
+		return m.key(msg)
 	}
 	return m, nil
 }
 
-// key is what a key does. A rollback is confirmed first; ordinals that have moved go back by it.
-func (m liveModel) key(name string) (tea.Model, tea.Cmd) {
-	asked := m.asks
-	m.asks = false
+// key is what a key does. Where nothing can be ordered it is ^C alone: what is typed beside it is meant for another window.
+func (m liveModel) key(key tea.KeyPressMsg) (tea.Model, tea.Cmd) {
 	switch {
-	case name == "ctrl+c":
+	case key.String() == "ctrl+c":
 		m.over, m.interrupted = true, true
 		return m, tea.Quit
-	case m.steer == nil:
+	case m.orders.write == nil:
 		return m, nil
-	case name == "p":
-		return m.steered(api.ModePause)
-	case name == "r":
-		return m.steered(api.ModeRun)
-	case name == "b":
-		m.asks, m.says = true, ""
-	case name == "y" && asked:
-		return m.steered(api.ModeRollback)
 	}
-	return m, nil
+	return m.ordered(m.orders.key(key.Key(), m.now(), m.state.back))
 }
 
-func (m liveModel) steered(mode api.Mode) (tea.Model, tea.Cmd) {
-	steer := m.steer
-	m.says = "writing mode " + string(mode)
-	return m, func() tea.Msg { return steeredMsg{mode, steer(mode)} }
+func (m liveModel) ordered(o orders, command tea.Cmd) (tea.Model, tea.Cmd) {
+	m.orders = o
+	return m, command
 }
 
 // View implements tea.Model.
@@ -187,25 +180,29 @@ func (m liveModel) View() tea.View {
 		return tea.NewView("")
 	}
 	lines := m.panel.lines(m.state, m.now(), m.width)
-	return tea.NewView(strings.Join(append(lines, m.foot()), "\n"))
+	return tea.NewView(printable.Coloured(strings.Join(append(lines, m.foot()), "\n")))
 }
 
-// foot is the last line: what the keys do, or what the last one came to.
+// foot is the last line: what can be ordered, what is typed, or what the last order came to.
 func (m liveModel) foot() string {
-	text := "  ^C leave"
-	if m.steer != nil {
-		text = "  p pause   r resume   b roll back   ^C leave"
+	o := m.orders
+	line := func(paint func(string) string, text string) string { return paint(terminal.Clip("  "+text, m.width-1)) }
+	text := "^C leave"
+	if o.write != nil {
+		text = "pause, resume, rollback: a word and Enter   " + text
 	}
 	switch {
 	case m.lost != nil:
 		since := terminal.Coarse(m.now().Sub(m.lostSince))
-		return m.panel.Paint.Red(terminal.Clip(fmt.Sprintf("  no connection for %s, what is shown is from before: %v", since, m.lost), m.width-1))
-	case m.asks:
-		return m.panel.Paint.Yellow(terminal.Clip("  every ordinal goes back to the source: y to confirm, any other key not to", m.width-1))
-	case m.says != "" && len(text+m.says) > m.width-len("    "):
-		text = "  " + m.says // what the key came to counts more than what keys there are
-	case m.says != "":
-		text += "   " + m.says
+		return line(m.panel.Paint.Red, fmt.Sprintf("no connection for %s, what is shown is from before: %v", since, m.lost))
+	case o.asks != "":
+		return line(m.panel.Paint.Yellow, o.question()+strings.TrimRight("   > "+o.line, " "))
+	case o.line != "":
+		return line(m.panel.Paint.Bold, "> "+o.line)
+	case o.says != "" && len("  "+text+"   "+o.says) >= m.width:
+		text = o.says // what the order came to counts more than what orders there are
+	case o.says != "":
+		text += "   " + o.says
 	}
-	return m.panel.Paint.Dim(terminal.Clip(text, m.width-1))
+	return line(m.panel.Paint.Dim, text)
 }

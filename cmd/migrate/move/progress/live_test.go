@@ -8,7 +8,6 @@ import (
 	"time"
 
 	tea "charm.land/bubbletea/v2"
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/sliceshift/sliceshift/cmd/migrate/commandtest"
 	"github.com/sliceshift/sliceshift/cmd/migrate/move/movetest"
@@ -35,10 +34,10 @@ func onItsWay() State {
 func model(wrote *[]api.Mode, fails error) liveModel {
 	return liveModel{
 		panel: panel{Meter{terminal.Bar{Unicode: true}}}, width: 100, now: func() time.Time { return commandtest.Noon.Add(time.Minute) },
-		steer: func(mode api.Mode) error {
+		orders: orders{name: "web", write: func(mode api.Mode) error {
 			*wrote = append(*wrote, mode)
 			return fails
-		},
+		}},
 	}
 }
 
@@ -62,7 +61,24 @@ func send(t *testing.T, m liveModel, messages ...tea.Msg) liveModel {
 	return m
 }
 
-func press(key rune) tea.Msg { return tea.KeyPressMsg{Code: key, Text: string(key)} }
+// typed are the keys of a text; a line break is Enter.
+func typed(text string) (keys []tea.Msg) {
+	for _, key := range text {
+		message := tea.KeyPressMsg{Code: key, Text: string(key)}
+		if key == '\n' {
+			message = tea.KeyPressMsg{Code: tea.KeyEnter}
+		}
+		keys = append(keys, message)
+	}
+	return keys
+}
+
+// later is one second after what a model shows.
+func later(m liveModel) liveModel {
+	at := m.now().Add(time.Second)
+	m.now = func() time.Time { return at }
+	return m
+}
 
 // TestLiveView: what is shown, in every state and of every width.
 func TestLiveView(t *testing.T) {
@@ -77,12 +93,13 @@ func TestLiveView(t *testing.T) {
 	}{
 		{"nothing is known", nil},
 		{"on its way", []tea.Msg{onItsWay()}},
-		{"it asks", []tea.Msg{onItsWay(), press('b')}},
-		{"it is paused", []tea.Msg{onItsWay(), press('p')}},
+		{"it is typed", append([]tea.Msg{onItsWay()}, typed("paus")...)},
+		{"it asks", append([]tea.Msg{onItsWay()}, typed("rollback\n")...)},
+		{"it is paused", append([]tea.Msg{onItsWay()}, typed("pause\n")...)},
 		{"the connection is lost", []tea.Msg{onItsWay(), lostMsg{errors.New("dial tcp: connection refused")}}},
 		{"it is back", []tea.Msg{onItsWay(), lostMsg{errors.New("refused")}, lostMsg{}}},
 		{"slim", []tea.Msg{onItsWay(), tea.WindowSizeMsg{Width: 60}}},
-		{"slim, and a key was pressed", []tea.Msg{onItsWay(), tea.WindowSizeMsg{Width: 60}, press('p')}},
+		{"slim, and text was pasted", []tea.Msg{onItsWay(), tea.WindowSizeMsg{Width: 60}, tea.PasteMsg{Content: "pause"}}},
 		{"hopeless", []tea.Msg{onItsWay(), tea.WindowSizeMsg{Width: 10}}},
 		{"large", []tea.Msg{large}},
 		{"large and slim", []tea.Msg{large, tea.WindowSizeMsg{Width: 50}}},
@@ -98,29 +115,6 @@ func TestLiveView(t *testing.T) {
 		}
 	}
 	golden.Compare(t, "live.txt", b.String())
-}
-
-// TestLiveKeys: which keys write which mode; a rollback has to be confirmed.
-func TestLiveKeys(t *testing.T) {
-	for keys, want := range map[string][]api.Mode{
-		"p": {api.ModePause}, "pr": {api.ModePause, api.ModeRun}, "b": nil, "y": nil, "by": {api.ModeRollback}, "bny": nil, "bp": {api.ModePause}, "bby": {api.ModeRollback}, "x": nil,
-	} {
-		var wrote []api.Mode
-		m := send(t, model(&wrote, nil), onItsWay())
-		for _, key := range keys {
-			m = send(t, m, press(key))
-		}
-		if diff := cmp.Diff(want, wrote); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", keys, diff)
-		}
-	}
-	var wrote []api.Mode
-	if m := send(t, model(&wrote, errors.New("forbidden")), onItsWay(), press('p')); !strings.Contains(m.View().Content, "mode Pause is not written: forbidden") {
-		t.Errorf("it shows:\n%s", m.View().Content)
-	}
-	if m := send(t, model(&wrote, nil), tea.KeyPressMsg{Code: 'c', Mod: tea.ModCtrl}); !m.interrupted || !m.over {
-		t.Errorf("^C does not end it: %+v", m)
-	}
 }
 
 // TestRecorded: what a status tells is shown as a run shows it; of an ordinal on its way it is not known whether it

@@ -11,6 +11,7 @@ import (
 
 	"github.com/sliceshift/sliceshift/cmd/migrate/command"
 	"github.com/sliceshift/sliceshift/cmd/migrate/terminal"
+	"github.com/sliceshift/sliceshift/internal/printable"
 )
 
 // redrawEvery bounds how often the bar is drawn.
@@ -36,7 +37,7 @@ type screen struct {
 
 func newScreen(env command.Environment, paint terminal.Painter) *screen {
 	s := &screen{
-		out: env.Out, width: env.Width, clock: env.Clock, paint: paint,
+		out: printable.Behind(env.Out), width: env.Width, clock: env.Clock, paint: paint,
 		bar: Meter{terminal.Bar{Paint: paint, Unicode: env.Unicode()}},
 	}
 	s.stop = terminal.Redraw(s.clock, redrawEvery, func() {
@@ -51,7 +52,7 @@ func newScreen(env command.Environment, paint terminal.Painter) *screen {
 func (s *screen) Show(e Event) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	text := s.erased() + strings.Join(e.lines(s.paint, s.width()), "\n") + "\n"
+	text := s.erased() + printable.Coloured(strings.Join(e.lines(s.paint, s.width()), "\n")) + "\n"
 	s.drawn = nil
 	text += s.drawing()
 	_, _ = io.WriteString(s.out, text) // a terminal that has gone away does not stop a move
@@ -94,7 +95,7 @@ func (s *screen) drawing() string {
 	if len(s.drawn) == 0 {
 		return ""
 	}
-	return strings.Join(s.drawn, "\n") + "\n"
+	return printable.Coloured(strings.Join(s.drawn, "\n")) + "\n"
 }
 
 // Close takes the bar away.

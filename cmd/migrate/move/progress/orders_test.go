@@ -1,0 +1,122 @@
+package progress
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	tea "charm.land/bubbletea/v2"
+	"github.com/google/go-cmp/cmp"
+
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+// TestV1Orders: an order is a word and Enter; one that turns the move round is confirmed by its name, typed after the question. Text
+// that was meant for another window orders nothing.
+func TestV1Orders(t *testing.T) {
+	const foreign = "kubectl get pods -l app.kubernetes.io/managed-by=Helm\n"
+	for name, tc := range map[string]struct {
+		back bool
+		// lines are typed one after the other, with time to read between them.
+		lines []string
+		want  []api.Mode
+	}{
+		"pause":                         {lines: []string{"pause\n"}, want: []api.Mode{api.ModePause}},
+		"pause and resume":              {lines: []string{"pause\nresume\n"}, want: []api.Mode{api.ModePause, api.ModeRun}},
+		"without Enter":                 {lines: []string{"pause"}},
+		"rollback":                      {lines: []string{"rollback\n"}},
+		"rollback, confirmed":           {lines: []string{"rollback\n", "web\n"}, want: []api.Mode{api.ModeRollback}},
+		"rollback, another name":        {lines: []string{"rollback\n", "web2\n", "web\n"}},
+		"rollback, left":                {lines: []string{"rollback\n", "\n", "web\n"}},
+		"rollback and the name at once": {lines: []string{"rollback\nweb\n"}},
+		"at once, and once more":        {lines: []string{"rollback\nweb\n", "web\n"}},
+		"the keys of before":            {lines: []string{"p", "r", "b", "y"}},
+		"foreign text":                  {lines: []string{foreign}},
+		"foreign text, by lines":        {lines: []string{foreign, "y\n", "by\n", foreign}},
+		"foreign text with an order":    {lines: []string{"kubectl pause\n", " pause\n", "pause it\n", "PAUSE\n"}},
+		"resume in a rollback":          {back: true, lines: []string{"resume\n"}},
+		"resume in it, confirmed":       {back: true, lines: []string{"resume\n", "web\n"}, want: []api.Mode{api.ModeRun}},
+		"rollback in a rollback":        {back: true, lines: []string{"rollback\n"}, want: []api.Mode{api.ModeRollback}},
+		"one r in a rollback":           {back: true, lines: []string{"r", "\n"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var wrote []api.Mode
+			state := onItsWay()
+			state.back = tc.back
+			m := send(t, model(&wrote, nil), state)
+			for _, line := range tc.lines {
+				m = send(t, later(m), typed(line)...)
+			}
+			if diff := cmp.Diff(tc.want, wrote); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestV1Pasted: what a terminal says was pasted orders nothing and confirms nothing, and is not part of what is typed.
+func TestV1Pasted(t *testing.T) {
+	var wrote []api.Mode
+	m := send(t, model(&wrote, nil), onItsWay(), tea.PasteMsg{Content: "pause\n"})
+	m = send(t, m, append(typed("pau"), tea.PasteMsg{Content: "se"})...)
+	m = send(t, m, typed("\n")...)
+	m = send(t, later(send(t, m, typed("rollback\n")...)), tea.PasteMsg{Content: "web\n"})
+	m = send(t, later(m), typed("\n")...)
+	if wrote != nil {
+		t.Errorf("it has written %v", wrote)
+	}
+	if m = send(t, later(m), typed("rollbackk")...); m.orders.line != "rollbackk" {
+		t.Fatalf("the line is %q", m.orders.line)
+	}
+	m = send(t, m, tea.KeyPressMsg{Code: tea.KeyBackspace})
+	if m = send(t, m, typed("\n")...); m.orders.asks != api.ModeRollback {
+		t.Errorf("corrected, it asks for %q", m.orders.asks)
+	}
+	if m = send(t, later(m), tea.KeyPressMsg{Code: tea.KeyEscape}); m.orders.asks != "" {
+		t.Error("Escape does not end the question")
+	}
+}
+
+// TestV1ReadOnly: where nothing can be ordered, as in "status -w", no text does anything, and ^C leaves.
+func TestV1ReadOnly(t *testing.T) {
+	var wrote []api.Mode
+	m := model(&wrote, nil)
+	m.orders = orders{}
+	m = send(t, m, append([]tea.Msg{onItsWay(), tea.PasteMsg{Content: "q"}}, typed("pq\nrollback\nweb\npause\n")...)...)
+	if shown := m.View().Content; m.over || strings.Contains(shown, "rollback") || !strings.Contains(shown, "^C leave") {
+		t.Errorf("it shows:\n%s", shown)
+	}
+	if m = send(t, m, tea.KeyPressMsg{Code: 'c', Mod: tea.ModCtrl}); !m.interrupted || !m.over {
+		t.Errorf("^C does not end it: %+v", m)
+	}
+}
+
+// TestV2Queue: orders are written one after the other, and of those that wait the last one: what was ordered last is the end.
+func TestV2Queue(t *testing.T) {
+	var wrote []api.Mode
+	m := send(t, model(&wrote, errors.New("conflict")), onItsWay())
+	var started []tea.Cmd
+	enter := func(text string) {
+		for _, key := range typed(text) {
+			next, command := later(m).Update(key)
+			if m = next.(liveModel); command != nil { //nolint:forcetypeassert // it is its own
+				started = append(started, command)
+			}
+		}
+	}
+	enter("pause\n")
+	enter("resume\n")
+	enter("rollback\n")
+	m = later(m)
+	enter("web\n")
+	if len(started) != 1 || len(wrote) != 0 || m.orders.unwritten() != api.ModeRollback {
+		t.Fatalf("%d are being written, wrote %v, %q is left", len(started), wrote, m.orders.unwritten())
+	}
+	m = send(t, m, started[0]())
+	if diff := cmp.Diff([]api.Mode{api.ModePause, api.ModeRollback}, wrote); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if shown := m.View().Content; !strings.Contains(shown, "mode Rollback is not written: conflict") || m.orders.unwritten() != "" {
+		t.Errorf("it shows:\n%s", shown)
+	}
+}
