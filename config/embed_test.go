@@ -158,6 +158,7 @@ func TestRightsOfRoles(t *testing.T) {
 		},
 		"sliceshift-mover": {
 			"configmaps: create,get,list,update,watch",
+			"events: list",
 			"horizontalpodautoscalers.autoscaling: list",
 			"persistentvolumeclaims: create,delete,get,list,patch,watch",
 			"poddisruptionbudgets.policy: create,delete,get,list,patch,watch",

@@ -125,8 +125,8 @@ type Options struct {
 
 // NewEngine prepares the engine of one migration. It talks to no cluster yet.
 func NewEngine(m *api.Migration, options Options) *Engine {
-	source := endpoint.Endpoint{Side: plan.SourceSide, Cluster: options.Source.Name(), Flags: options.Source.Flags(), Namespace: m.Spec.Source.Namespace, Set: m.Spec.Source.Name, Live: options.Source.Live()}
-	destination := endpoint.Endpoint{Side: plan.DestinationSide, Cluster: options.Destination.Name(), Flags: options.Destination.Flags(), Namespace: m.Spec.Destination.Namespace, Set: m.Spec.Destination.Name, Live: options.Destination.Live()}
+	source := endpoint.Endpoint{Side: plan.SourceSide, Cluster: options.Source.Name(), Flags: options.Source.Flags(), Namespace: m.Spec.Source.Namespace, Set: m.Spec.Source.Name, Live: options.Source.Live(), Skew: options.Source.Skew}
+	destination := endpoint.Endpoint{Side: plan.DestinationSide, Cluster: options.Destination.Name(), Flags: options.Destination.Flags(), Namespace: m.Spec.Destination.Namespace, Set: m.Spec.Destination.Name, Live: options.Destination.Live(), Skew: options.Destination.Skew}
 	for _, p := range []*endpoint.Endpoint{&source, &destination} {
 		if p.Namespace == "" {
 			p.Namespace = m.Namespace
@@ -155,7 +155,7 @@ func NewEngine(m *api.Migration, options Options) *Engine {
 	e.gates = newInquiries(options.Clock, e.askers, options.Notify)
 	e.relays = relay.NewSet(e.dialMover, relay.Options{Namespace: m.Namespace, Bound: options.Relays, Notify: options.Notify})
 	e.inspector = &preflight.Inspector{Pair: sides, Clock: options.Clock, Policy: options.Policy, Connections: e.connections, Gate: e.wrongGate}
-	e.observer = &observe.Observer{Pair: sides, Clock: options.Clock, Policy: options.Policy, Identify: e.identifyAgain, KeepsSlice: e.inspector.KeepsSlice}
+	e.observer = &observe.Observer{Pair: sides, Clock: options.Clock, Policy: options.Policy, Identify: e.identifyAgain, KeepsSlice: e.inspector.KeepsSlice, LetsIn: e.inspector.LetsIn}
 	return e
 }
 

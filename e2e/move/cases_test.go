@@ -48,6 +48,8 @@ var embeddedOnly = map[string]string{
 	"TestCopyOfOthers":                 copied,
 	"TestSharedClaimGoesBack":          inName,
 	"TestLive":                         "what a terminal shows: the kubelets have no part in it",
+	"TestLetIn":                        "what an API server lets in: the kubelets have no part in it",
+	"TestWhyThereIsNoPod":              refused,
 	"TestReads":                        "it counts requests: the kubelets have no part in it",
 	"TestSettledManagerWritesNothing":  ownServers,
 	"TestP1OneAnswer":                  inName,

@@ -20,7 +20,7 @@ import (
 // nothing, because somebody has changed an object meanwhile, is not counted.
 const (
 	readsAtStart    = 48
-	readsOfAHandoff = 16
+	readsOfAHandoff = 17
 	readsAtEnd      = 40
 	readsAnOrdinal  = 26
 )

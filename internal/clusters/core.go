@@ -32,9 +32,11 @@ type core struct {
 	// upgrading is a way of which a connection can be had, made when it is asked for.
 	upgrading func() (*http.Client, error)
 	guard     *guard
-	scheme    *runtime.Scheme
-	mapper    resources
-	hub       *hub
+	// skew is how far the clock of the API server is from ours.
+	skew   *skew
+	scheme *runtime.Scheme
+	mapper resources
+	hub    *hub
 	// volumes are kept once for all cores of a pool.
 	volumes *slim.Volumes
 	// share is on whom what is watched is booked; nil: nobody.
@@ -53,14 +55,15 @@ var sharedScheme = sync.OnceValue(NewScheme)
 func newCore(name string, config *rest.Config, mapper meta.RESTMapper, volumes *slim.Volumes, booked bool) (*core, error) {
 	config = rest.CopyConfig(config)
 	config.UserAgent = "sliceshift"
+	clock := &skew{}
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
-		return printable.Transport{Next: starting.New(counted{next})}
+		return printable.Transport{Next: starting.New(counted{dated{next, clock}})}
 	})
 	if config.QPS > 0 && config.RateLimiter == nil {
 		// Without it each kind would have a limit of its own.
 		config.RateLimiter = flowcontrol.NewTokenBucketRateLimiter(config.QPS, cmp.Or(config.Burst, rest.DefaultBurst))
 	}
-	c := &core{config: config, scheme: sharedScheme(), hub: newHub(), volumes: volumes, spaces: map[Scope]*store{}}
+	c := &core{config: config, skew: clock, scheme: sharedScheme(), hub: newHub(), volumes: volumes, spaces: map[Scope]*store{}}
 	var pays room
 	if booked {
 		config.ContentType, config.AcceptContentTypes = jsonType, jsonType

@@ -4,6 +4,7 @@ package endpoint
 
 import (
 	"fmt"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -30,6 +31,24 @@ type Endpoint struct {
 	// Cached answers from a watched view; live asks the API server.
 	Cached client.Reader
 	Live   client.Client
+	// Skew is how far the clock of the cluster is ahead of ours; nil: it is taken for ours.
+	Skew func() time.Duration
+}
+
+// Ours is when by our clock it was what the cluster calls so.
+func (p Endpoint) Ours(theirs time.Time) time.Time {
+	if p.Skew == nil || theirs.IsZero() {
+		return theirs
+	}
+	return theirs.Add(-p.Skew())
+}
+
+// Theirs is what the cluster calls a time by our clock.
+func (p Endpoint) Theirs(ours time.Time) time.Time {
+	if p.Skew == nil {
+		return ours
+	}
+	return ours.Add(p.Skew())
 }
 
 // Pair are both sides of a migration.

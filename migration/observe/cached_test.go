@@ -108,7 +108,9 @@ func TestViewsShowTheSame(t *testing.T) {
 			}
 			o := Observer{
 				Pair: &endpoint.Pair{Source: of(plan.SourceSide, east), Destination: of(plan.DestinationSide, west)}, Clock: clocktesting.NewFakePassiveClock(Began),
-				KeepsSlice: func(context.Context, plan.Snapshot, *appsv1.StatefulSet) (*plan.Finding, error) { return nil, nil },
+				KeepsSlice: func(context.Context, plan.Snapshot, *appsv1.StatefulSet, bool) (*plan.Finding, error) {
+					return nil, nil
+				},
 			}
 			s := o.Snapshot(t.Context(), m, scope.Reads{Live: wide, Wide: wide})
 			for _, side := range []*plan.Side{&s.Source, &s.Destination} {

@@ -48,7 +48,11 @@ func lookedAt(m *api.Migration, s plan.Snapshot) looked {
 	asked := s.Spec.Dependencies
 	going := s.Spec.Mode == api.ModeRun && !s.Deleting && s.Record.AutomaticRollback == nil || s.Record.Handoff != nil
 	switch {
-	case !asked.Copy, s.Spec.SameNamespace, s.Record.Completed != "", Recovers(m):
+	case s.Spec.SameNamespace, s.Record.Completed != "", Recovers(m):
+		return lookAtNone
+	case len(s.Record.Owed) > 0 && (s.Destination.Set.Replicas > 0 || len(s.Destination.Pods) > 0):
+		return lookAtNeeds // what has made way is created whatever the mode is
+	case !asked.Copy:
 		return lookAtNone
 	case s.Spec.Mode == api.ModeRollback && asked.Delete && !s.Deleting && s.Record.Baseline != nil:
 		return lookAtMade

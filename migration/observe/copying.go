@@ -35,7 +35,9 @@ type copyPart struct {
 	pod            *corev1.Pod
 	warmName       string
 	warm           *corev1.Pod
-	service        *corev1.Service
+	// refuses is what the cluster says of a volume that the warm pod has not got.
+	refuses string
+	service *corev1.Service
 	// kind is what is asked of the Service. It may have to be exported by the Migration owner, and export is how far that is.
 	kind   corev1.ServiceType
 	owner  types.UID
@@ -168,6 +170,7 @@ func (f *observed) readCopy(ctx context.Context, part *copyPart) (volume *corev1
 		if part.warm, err = endpoint.Get[corev1.Pod](ctx, at.Live, at.Key(part.warmName)); err != nil {
 			return nil, err
 		}
+		part.refuses = mountRefused(ctx, at, part.warm, at.Theirs(f.now))
 	}
 	if part.role != volumes.RoleReceiver {
 		return nil, part.base.read(ctx, at)
@@ -261,9 +264,10 @@ func (f *observed) putCopy(m *api.Migration, part *copyPart, own volumes.Holding
 	case part.snap != nil:
 		part.putSnapshot(seen, m.UID)
 	case part.role == volumes.RoleSender:
-		seen.Sender, seen.Warm, seen.Base = moverOf(part.pod, m.UID), moverOf(part.warm, m.UID), part.base.view(m.UID)
+		seen.Sender, seen.Warm, seen.Base = f.moverOf(part.pod, m.UID), f.moverOf(part.warm, m.UID), part.base.view(m.UID)
+		seen.Warm.Refuses = part.refuses
 	default:
-		seen.Receiver, seen.Asked.ExportVersion = moverOf(part.pod, m.UID), f.endpoint.ExportVersion
+		seen.Receiver, seen.Asked.ExportVersion = f.moverOf(part.pod, m.UID), f.endpoint.ExportVersion
 		if part.service != nil {
 			seen.Entrance = part.entrance()
 		}
@@ -318,6 +322,13 @@ func (f *observed) incoming(m *api.Migration, part *copyPart) volumes.Holding {
 		h.Volume.Attachments, h.Volume.Twin = f.attached[part.volumeName], part.twin
 	}
 	return h
+}
+
+// moverOf is a mover of this side, with times by our clock.
+func (f *observed) moverOf(pod *corev1.Pod, owner types.UID) volumes.Mover {
+	m := moverOf(pod, owner)
+	m.Made, m.EndedAt = f.endpoint.Ours(m.Made), f.endpoint.Ours(m.EndedAt)
+	return m
 }
 
 // moverOf is a mover as its pod shows it; a pod that a migration with another UID made, or nobody, is foreign.

@@ -158,8 +158,10 @@ func large(n int32) (*Observer, *api.Migration) {
 	pair.Source.Cached, pair.Destination.Cached = side(0, n/2-1), side(n/2-1, n)
 	return &Observer{
 		Pair: pair, Clock: clocktesting.NewFakePassiveClock(Began.Add(time.Hour)),
-		KeepsSlice: func(context.Context, plan.Snapshot, *appsv1.StatefulSet) (*plan.Finding, error) { return nil, nil },
-		Identify:   func(context.Context, *endpoint.Endpoint) error { return nil },
+		KeepsSlice: func(context.Context, plan.Snapshot, *appsv1.StatefulSet, bool) (*plan.Finding, error) {
+			return nil, nil
+		},
+		Identify: func(context.Context, *endpoint.Endpoint) error { return nil },
 	}, m
 }
 

@@ -18,6 +18,7 @@ import (
 
 	"github.com/sliceshift/sliceshift/migration/endpoint"
 	"github.com/sliceshift/sliceshift/migration/plan"
+	"github.com/sliceshift/sliceshift/migration/planner"
 	"github.com/sliceshift/sliceshift/migration/scope"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/volumes"
@@ -80,7 +81,13 @@ type Observer struct {
 	// Identify finds out which cluster a side is in.
 	Identify func(context.Context, *endpoint.Endpoint) error
 	// KeepsSlice asks the destination whether it keeps the slice that it is to have.
-	KeepsSlice func(context.Context, plan.Snapshot, *appsv1.StatefulSet) (*plan.Finding, error)
+	// The last argument is true where a stop rests on the answer.
+	KeepsSlice func(context.Context, plan.Snapshot, *appsv1.StatefulSet, bool) (*plan.Finding, error)
+	// LetsIn asks a side whether an ordinal would run there; nil: it does. An error means that it did not answer.
+	LetsIn func(context.Context, Arriving) (*plan.Finding, error)
+	// arrived is its last answer, and refusals are why the last ordinal that was to arrive has no pod.
+	arrived  arrived
+	refusals refusals
 	// ahead are the lists of pods that are on their way.
 	ahead ahead
 	// copies is what was read of the dependencies.
@@ -155,7 +162,7 @@ func (e *Observer) Snapshot(ctx context.Context, m *api.Migration, sc scope.Read
 	s.Dependencies, s.HookJobs = e.dependencies(ctx, m, s, source.set, sc), e.hookJobs(ctx, s)
 	s.Writers = e.writers(ctx, m, source.set, sc)
 	var err error
-	if s.Numbers, err = e.KeepsSlice(ctx, s, source.set); err != nil {
+	if s.Numbers, err = e.KeepsSlice(ctx, s, source.set, sc.Arrival != nil); err != nil {
 		s.Destination.Reach, s.Destination.ReachError = plan.Unreachable, endpoint.OneLine(err)
 		return s
 	}
@@ -172,6 +179,12 @@ func (e *Observer) Snapshot(ctx context.Context, m *api.Migration, sc scope.Read
 		ordinals = append(ordinals, *sc.Next)
 	}
 	s.Volumes = e.volumesOf(m, source, destination, ordinals)
+	sides := map[plan.SideName]*observed{plan.SourceSide: source, plan.DestinationSide: destination}
+	if s.Arrival, err = e.arrival(ctx, m, s, sides, sc); err != nil {
+		taker := s.Side(planner.Giver(s).Other())
+		taker.Reach, taker.ReachError = plan.Unreachable, endpoint.OneLine(err)
+	}
+	s.Refused = e.refused(ctx, s, sides[planner.Giver(s).Other()])
 	return s
 }
 

@@ -41,6 +41,7 @@ func SpecOf(m *api.Migration, sameCluster bool) plan.Spec {
 		Hooks:           in.Hooks,
 		HookAnswer:      in.HookAnswer,
 		PauseWriters:    in.Writers.Pause,
+		WritersPaused:   in.Writers.PausedByHand,
 		Volumes:         in.Volumes,
 		Schedule:        schedule.Of(in.Schedule),
 		Dependencies: plan.DependencySpec{
@@ -89,7 +90,10 @@ func RecordOf(m *api.Migration) plan.Record {
 	record := plan.Record{
 		Baseline: m.Status.Baseline, Fence: m.Status.Fence, Handoff: m.Status.Handoff, Pace: m.Status.Pace, TurnedBack: m.Status.TurnedBack,
 		Ahead: m.Status.Ahead, Hooks: m.Status.Hooks, HookTurns: m.Status.HookTurns, Writers: m.Status.PausedWriters,
-		AutomaticRollback: m.Status.AutomaticRollback, LastAttempt: m.Status.LastAttempt, StartWithdrawn: m.Status.StartWithdrawn,
+		AutomaticRollback: m.Status.AutomaticRollback, LastAttempt: m.Status.LastAttempt, StartWithdrawn: m.Status.StartWithdrawn, Owed: m.Status.OwedCopies,
+	}
+	if history := m.Status.History; history != nil {
+		record.Stopped = history.Stopped
 	}
 	if destination := m.Status.Destination; destination != nil {
 		record.Given = &destination.Replicas
@@ -214,7 +218,7 @@ func podsOf(f *observed) []plan.Pod {
 		}
 		for _, condition := range pod.Status.Conditions {
 			if condition.Type == corev1.PodReady && condition.Status == corev1.ConditionTrue {
-				view.Ready, view.ReadySince = true, condition.LastTransitionTime.Time
+				view.Ready, view.ReadySince = true, f.endpoint.Ours(condition.LastTransitionTime.Time)
 			}
 		}
 		if f.endpoint.Kind().Updating(pod) {
@@ -261,7 +265,7 @@ func (f *observed) disrupted(budget *policyv1.PodDisruptionBudget) []string {
 	for name, granted := range budget.Status.DisruptedPods {
 		again := false
 		for pod := range f.seenPods() {
-			again = again || pod.Name == name && madeSince(pod, granted, f.now)
+			again = again || pod.Name == name && madeSince(pod, granted, f.endpoint.Theirs(f.now))
 		}
 		if !again {
 			names = append(names, name)

@@ -65,7 +65,9 @@ func watched(clock *clocktesting.FakePassiveClock, namespaces ...client.Object) 
 	pair.Source.Cached, pair.Destination.Cached = newServer(set), newServer()
 	o = &Observer{
 		Pair: pair, Clock: clock,
-		KeepsSlice: func(context.Context, plan.Snapshot, *appsv1.StatefulSet) (*plan.Finding, error) { return nil, nil },
+		KeepsSlice: func(context.Context, plan.Snapshot, *appsv1.StatefulSet, bool) (*plan.Finding, error) {
+			return nil, nil
+		},
 		Identify: func(_ context.Context, p *endpoint.Endpoint) error {
 			p.ID = "asked"
 			return nil

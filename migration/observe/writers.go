@@ -78,6 +78,7 @@ func WritersOf(ctx context.Context, at endpoint.Endpoint, m *api.Migration, set 
 			return nil, err
 		}
 		if object == nil {
+			list = leadsNowhere(list, target)
 			continue
 		}
 		known := slices.IndexFunc(list, func(w plan.Writer) bool { return w.UID == object.GetUID() })
@@ -88,6 +89,17 @@ func WritersOf(ctx context.Context, at endpoint.Endpoint, m *api.Migration, set 
 		list[known].Unconfirmed = pause.Unconfirmed(object, set, at.APIVersion)
 	}
 	return list, scalersOf(ctx, at, list)
+}
+
+// leadsNowhere adds a writer that a mark leads to, and that is not in this cluster: it may be in another one. One that was recorded,
+// and is gone, is not added.
+func leadsNowhere(list []plan.Writer, target pause.Target) []plan.Writer {
+	reference := api.WriterReference{Group: target.Group, Version: target.Version, Kind: target.Kind, Namespace: target.Namespace, Name: target.Name}
+	known := func(w plan.Writer) bool { return w.Group == reference.Group && w.Path() == reference.Path() }
+	if slices.ContainsFunc(list, known) {
+		return list
+	}
+	return append(list, plan.Writer{WriterReference: reference, Writes: true})
 }
 
 // scalersOf finds the autoscalers that paused ScaledObjects still have over a StatefulSet.

@@ -82,3 +82,23 @@ func TestWriterOfAnotherVersion(t *testing.T) {
 		})
 	}
 }
+
+// TestH8MarkLeadsNowhere: a tool that runs in another cluster is seen by its mark alone, and is told as not found; one that was
+// recorded, and is gone, is not told twice.
+func TestH8MarkLeadsNowhere(t *testing.T) {
+	live := fake.NewClientBuilder().WithScheme(runtime.NewScheme()).WithRESTMapper(meta.NewDefaultRESTMapper(nil)).Build()
+	set := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", Labels: map[string]string{"app.kubernetes.io/instance": "store"}}}
+	gone := api.PausedWriter{WriterReference: api.WriterReference{Group: "argoproj.io", Version: "v1alpha1", Kind: "Application", Namespace: "argocd", Name: "store", UID: "7"}}
+	for name, tc := range map[string]struct {
+		m    *api.Migration
+		want bool
+	}{
+		"asked to pause":       {&api.Migration{Spec: api.MigrationSpec{Writers: api.WritersSpec{Pause: true}}}, true},
+		"it was here, is gone": {&api.Migration{Spec: api.MigrationSpec{Writers: api.WritersSpec{Pause: true}}, Status: api.MigrationStatus{PausedWriters: []api.PausedWriter{gone}}}, false},
+	} {
+		list, err := observe.WritersOf(t.Context(), endpointtest.Source(live), tc.m, set)
+		if err != nil || len(list) != 1 || list[0].Found || list[0].Writes != tc.want || list[0].Path() != "Application/argocd/store" {
+			t.Errorf("%s: got %+v, %v", name, list, err)
+		}
+	}
+}

@@ -49,6 +49,10 @@ type Snapshot struct {
 	// Numbers is why the destination cannot be given the slice as it is: where it begins, what
 	// its pods are, or that they are let in; nil: it can, or has been given it.
 	Numbers *Finding
+	// Arrival is whether the next ordinal would run on the side that takes it; nil: that was not asked.
+	Arrival *Arrival
+	// Refused is why the ordinal that is to arrive has no pod, in the words of its controller; empty: it has one, or nobody knows.
+	Refused string
 	// RollbackWritten is true once spec.mode was set to Rollback for Record.AutomaticRollback, and ModeWriter is who else has
 	// written it since; empty: nobody, or it is not known who.
 	RollbackWritten bool
@@ -94,6 +98,8 @@ type Spec struct {
 	Schedule *schedule.Schedule
 	// PauseWriters asks for the writers of the source to be paused for the move.
 	PauseWriters bool
+	// WritersPaused are those of which a person says that they are paused where nobody here can see it.
+	WritersPaused []string
 	// Recovery is the cluster that a person has declared to be off.
 	Recovery types.UID
 	// NothingMovedOn is a person's word that no ordinal was moved on from the destination since the migration was completed.
@@ -149,6 +155,10 @@ type Record struct {
 	AutomaticRollback *api.AutomaticRollback
 	// Writers are those that were paused, or are about to be.
 	Writers []api.PausedWriter
+	// Stopped is the ordinal on its way that is down, and since when; nil: none is, or nobody knows.
+	Stopped *api.StoppedOrdinal
+	// Owed are the copies that the destination is to have again.
+	Owed []api.OwedCopy
 	// Accepted is true once the preflight has passed.
 	Accepted bool
 	// Completed is the reason of the condition Completed when it is True.

@@ -46,6 +46,7 @@ var gates = []Gate{
 	{"start withdrawn", false, func(v *View, _ int32) *plan.Hold { return gatePlanner{v}.withdrawn() }},
 	{"slices", false, func(v *View, _ int32) *plan.Hold { return gatePlanner{v}.unsafe() }},
 	{"volumes", false, func(v *View, k int32) *plan.Hold { return gatePlanner{v}.shared(k) }},
+	{"arrival", true, func(v *View, k int32) *plan.Hold { return gatePlanner{v}.letIn(k) }},
 	{"health after the start", true, func(v *View, _ int32) *plan.Hold { return healthPlanner{v}.afterStartHold() }},
 	{healthBeforeStop, true, func(v *View, k int32) *plan.Hold { return healthPlanner{v}.beforeStopHold(k) }},
 	{"load", true, func(v *View, k int32) *plan.Hold { return loadPlanner{v}.hold(k) }},

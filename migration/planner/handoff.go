@@ -117,7 +117,8 @@ func (p handoffPlanner) give(k int32) *plan.Decision {
 	if p.resting() || hold != nil && !p.ahead.begun() || hold == nil && !p.ahead.asked(k) && p.hooks.beforeStop(k) {
 		return p.notNow(k, hold)
 	}
-	if decision := p.ahead.step(k); decision != nil {
+	full := hold != nil && hold.Reason == api.ReasonTooManyHandoffs && !moversOf(p.Snapshot, k) // who waited has left its place to others
+	if decision := p.ahead.step(k); decision != nil && !full {
 		return decision
 	}
 	if hold != nil { // what was copied is kept: it is made anew, a little each time, until the gate is open
@@ -337,7 +338,11 @@ func (p handoffPlanner) comingUp(side *plan.Side, k int32) *plan.Decision {
 	}
 	switch {
 	case !found:
-		return p.held(api.StepAwaitReadiness, plan.Hold{Reason: api.ReasonPodMissing, Message: "waiting until pod " + name + " is created", Remedy: remedy})
+		message := "waiting until pod " + name + " is created"
+		if p.Refused != "" && side == p.taker {
+			message += "; " + side.Object() + " cannot create it: " + p.Refused
+		}
+		return p.held(api.StepAwaitReadiness, plan.Hold{Reason: api.ReasonPodMissing, Message: message, Remedy: remedy})
 	case !pod.Ready || pod.Terminating || !pod.Owned:
 		message := "waiting until pod " + name + " is Ready"
 		if pod.Trouble != "" {

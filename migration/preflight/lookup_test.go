@@ -273,7 +273,7 @@ func TestEachThingIsReadOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	objects, err := e.firstClaims(t.Context(), &api.Migration{}, set)
+	objects, err := e.claimsOf(t.Context(), &api.Migration{}, nil, set, 2)
 	if err != nil || len(objects) != 2 || objects[0].GetName() != "data-web-2" || objects[1].GetName() != "pv-data-web-2" {
 		t.Errorf("the first ordinal gets %v: %v", objects, err)
 	}

@@ -79,11 +79,10 @@ type probe struct {
 	at       time.Time
 }
 
-// KeepsSlice asks the destination's API server once more whether it keeps spec.ordinals and
-// all of the source's pod template, and lets its pods in, before the first ordinal is stopped:
-// where its namespace is made by the migration, it could not be asked before the migration
-// began. It returns what was found.
-func (e *Inspector) KeepsSlice(ctx context.Context, s plan.Snapshot, source *appsv1.StatefulSet) (*plan.Finding, error) {
+// KeepsSlice asks the destination's API server once more whether it keeps spec.ordinals and all of the source's pod template,
+// before the first ordinal is stopped: where its namespace is made by the migration, it could not be asked before the migration
+// began. It returns what was found. A good answer counts until a stop rests on it, and then as long as any other.
+func (e *Inspector) KeepsSlice(ctx context.Context, s plan.Snapshot, source *appsv1.StatefulSet, rests bool) (*plan.Finding, error) {
 	base, set := s.Record.Baseline, s.Destination.Set
 	if accountIsMissing(s.Dependencies) {
 		return nil, nil // no pod would be let in; it is copied before anything is stopped
@@ -92,7 +91,8 @@ func (e *Inspector) KeepsSlice(ctx context.Context, s plan.Snapshot, source *app
 		return nil, nil
 	}
 	template := observe.TemplateHash(&source.Spec.Template)
-	if e.lastProbe.of == set.UID && e.lastProbe.template == template && (e.lastProbe.finding == nil || e.Clock.Since(e.lastProbe.at) < pass.RequeueAtLatest) {
+	good := e.lastProbe.finding == nil && !rests
+	if e.lastProbe.of == set.UID && e.lastProbe.template == template && (good || e.Clock.Since(e.lastProbe.at) < pass.RequeueAtLatest) {
 		return e.lastProbe.finding, nil
 	}
 	want := &appsv1.StatefulSet{Spec: appsv1.StatefulSetSpec{Template: source.Spec.Template}}
@@ -102,9 +102,6 @@ func (e *Inspector) KeepsSlice(ctx context.Context, s plan.Snapshot, source *app
 	stored, finding, err := patched(ctx, e.Destination, want)
 	if err == nil && finding == nil {
 		finding, err = e.keptBeside(ctx, source, stored)
-	}
-	if err == nil && finding == nil {
-		finding, err = e.admits(ctx, source, base.Start)
 	}
 	if err != nil {
 		return nil, err

@@ -24,7 +24,11 @@ import (
 // objects that the first handoff makes there: admission policies, webhooks and limits
 // answer as they would in mid-handoff.
 func (e *Inspector) rehearse(ctx context.Context, m *api.Migration, source, destination *appsv1.StatefulSet) ([]plan.Finding, error) {
-	objects, err := e.firstClaims(ctx, m, source)
+	var objects []client.Object
+	var err error
+	if ordinals := movingOrdinals(m, source); len(ordinals) > 0 {
+		objects, err = e.claimsOf(ctx, m, execute.Forms(m), source, ordinals[0])
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -62,7 +66,7 @@ func (e *Inspector) movers(ctx context.Context, m *api.Migration, source *appsv1
 	}
 	var findings []plan.Finding
 	for _, asked := range m.VolumesAsAccepted() {
-		all, err := e.fillers(ctx, m, asked, source, ordinals[0])
+		all, err := e.fillers(ctx, m, asked, volumes.FormOf(asked), source, ordinals[0])
 		if err != nil {
 			return nil, err
 		}
@@ -89,8 +93,8 @@ type filler struct {
 }
 
 // fillers are those for an ordinal's claim. Without an image none can copy, which is said of the claims.
-func (e *Inspector) fillers(ctx context.Context, m *api.Migration, asked api.VolumeSpec, source *appsv1.StatefulSet, ordinal int32) ([]filler, error) {
-	carrier := volumes.Carrier{Owner: m.UID, Copy: asked.Copy, Form: volumes.FormOf(asked)}
+func (e *Inspector) fillers(ctx context.Context, m *api.Migration, asked api.VolumeSpec, form volumes.Form, source *appsv1.StatefulSet, ordinal int32) ([]filler, error) {
+	carrier := volumes.Carrier{Owner: m.UID, Copy: asked.Copy, Form: form}
 	claim := func(at endpoint.Endpoint) volumes.Ref {
 		return volumes.Ref{Namespace: at.Namespace, Name: plan.ClaimName(asked.ClaimTemplate, at.Set, ordinal)}
 	}
@@ -100,7 +104,7 @@ func (e *Inspector) fillers(ctx context.Context, m *api.Migration, asked api.Vol
 	if asked.Method != api.MethodCopy || asked.Copy.Image == "" {
 		return nil, nil
 	}
-	original, err := endpoint.Get[corev1.PersistentVolumeClaim](ctx, e.Source.Live, e.Source.Key(claim(e.Source).Name))
+	original, err := e.claimNamed(ctx, claim(e.Source).Name)
 	if err != nil {
 		return nil, err
 	}
@@ -224,24 +228,19 @@ func firstEffects(at endpoint.Endpoint, source, destination *appsv1.StatefulSet)
 	return effects
 }
 
-// firstClaims are the claims that the first ordinal to move gets at the destination,
-// and their volumes when they are made there.
-func (e *Inspector) firstClaims(ctx context.Context, m *api.Migration, source *appsv1.StatefulSet) ([]client.Object, error) {
-	ordinals := movingOrdinals(m, source)
-	if len(ordinals) == 0 {
-		return nil, nil
-	}
+// claimsOf are the claims that an ordinal gets at the destination, and their volumes when they are made there.
+func (e *Inspector) claimsOf(ctx context.Context, m *api.Migration, forms map[string]volumes.Form, source *appsv1.StatefulSet, ordinal int32) ([]client.Object, error) {
 	var objects []client.Object
 	for _, template := range observe.ClaimTemplates(source) {
-		claim, err := e.claimNamed(ctx, plan.ClaimName(template, source.Name, ordinals[0]))
+		claim, err := e.claimNamed(ctx, plan.ClaimName(template, source.Name, ordinal))
 		if err != nil {
 			return nil, err
 		}
 		if claim == nil || claim.Spec.VolumeName == "" {
 			continue // the claims are judged for themselves
 		}
-		ref := volumes.Ref{Namespace: e.Destination.Namespace, Name: plan.ClaimName(template, e.Destination.Set, ordinals[0])}
-		form := execute.Forms(m)[template]
+		ref := volumes.Ref{Namespace: e.Destination.Namespace, Name: plan.ClaimName(template, e.Destination.Set, ordinal)}
+		form := forms[template]
 		if startsAnew(m, template) {
 			objects = append(objects, volumes.CopyClaim(claim, ref, "", m.UID, form))
 			continue

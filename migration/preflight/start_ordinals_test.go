@@ -110,7 +110,7 @@ func TestNoAnswerIsNoProof(t *testing.T) {
 		Source: plan.Side{Set: plan.Set{Presence: plan.Seen, Replicas: 3}}, Destination: plan.Side{Set: plan.Set{Presence: plan.Seen, UID: "made"}},
 	}
 	for range 2 {
-		if found, err := e.KeepsSlice(t.Context(), s, &appsv1.StatefulSet{}); err == nil {
+		if found, err := e.KeepsSlice(t.Context(), s, &appsv1.StatefulSet{}, false); err == nil {
 			t.Errorf("found %+v, and no error", found)
 		}
 	}
@@ -151,7 +151,7 @@ func TestOrdinalsThatAreDroppedAfterTheBeginning(t *testing.T) {
 				Destination: plan.Side{Set: plan.Set{Presence: plan.Seen, UID: "made"}},
 			}
 			for range 3 {
-				found, err := e.KeepsSlice(t.Context(), s, set())
+				found, err := e.KeepsSlice(t.Context(), s, set(), false)
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -136,7 +136,7 @@ func TestTemplateThatIsDropped(t *testing.T) {
 					Spec: plan.Spec{Order: order}, Record: plan.Record{Baseline: &api.Baseline{Replicas: 3}},
 					Source: plan.Side{Set: plan.Set{Presence: plan.Seen, Replicas: 3}}, Destination: plan.Side{Set: plan.Set{Presence: plan.Seen, UID: "made"}},
 				}
-				finding, err := engine(there).KeepsSlice(t.Context(), s, namespaced())
+				finding, err := engine(there).KeepsSlice(t.Context(), s, namespaced(), false)
 				check(t, finding, err)
 			}
 		})
@@ -155,7 +155,7 @@ func TestTemplateIsAskedForAgain(t *testing.T) {
 	changed := namespaced()
 	changed.Spec.Template.Spec.Containers[0].Image = "web:2"
 	for _, source := range []*appsv1.StatefulSet{namespaced(), namespaced(), changed, changed} {
-		if _, err := e.KeepsSlice(t.Context(), s, source); err != nil {
+		if _, err := e.KeepsSlice(t.Context(), s, source, false); err != nil {
 			t.Fatal(err)
 		}
 	}

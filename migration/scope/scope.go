@@ -47,6 +47,8 @@ type Reads struct {
 	Identity Sides
 	// Dependencies looks at all that is copied; else it is enough that it was looked at lately.
 	Dependencies bool
+	// Arrival asks the side that takes an ordinal whether it would run there.
+	Arrival *int32
 	// Spared is what comes from the caches all the same: see Lean. With Wide it counts, too.
 	Spared Spared
 }
@@ -82,7 +84,7 @@ func For(s plan.Snapshot, decision plan.Decision) Reads {
 	if s.Early != nil { // what is copied is always read live, and of the ordinal only where it runs, and on what
 		return Reads{Live: true, Ordinal: s.Early, Pods: true, Volumes: true, Identity: BothSides &^ proven(s)}
 	}
-	sc := Reads{Live: true, Budgets: true, Namespace: s.Destination.Set.Presence == plan.Absent, Identity: BothSides &^ proven(s)}
+	sc := Reads{Live: true, Budgets: true, Namespace: s.Destination.Set.Presence == plan.Absent, Identity: BothSides &^ proven(s), Arrival: arriving(s, decision)}
 	if handoff := s.Record.Handoff; handoff != nil {
 		sc.Ordinal, sc.Pods, sc.Namespace, sc.Volumes = &handoff.Ordinal, true, false, fills(handoff)
 	}
@@ -204,7 +206,7 @@ func (sc Reads) Covers(need Reads) bool {
 		return true
 	case need.Identity&^sc.Identity != NoSide, need.Dependencies && !sc.Dependencies:
 		return false
-	case need.Namespace && !sc.Namespace, !need.Spared.holds(sc.Spared):
+	case need.Namespace && !sc.Namespace, !need.Spared.holds(sc.Spared), !sc.asksOf(need):
 		return false
 	case sc.Wide:
 		return true

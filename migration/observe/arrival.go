@@ -1,0 +1,83 @@
+package observe
+
+import (
+	"context"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/sliceshift/sliceshift/migration/plan"
+	"github.com/sliceshift/sliceshift/migration/planner"
+	"github.com/sliceshift/sliceshift/migration/scope"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+// arrivalFor is for how long an answer about an ordinal is enough.
+const arrivalFor = 30 * time.Second
+
+// Arriving is an ordinal that is about to be stopped, as it was seen.
+type Arriving struct {
+	Migration *api.Migration
+	Ordinal   int32
+	// To is the side that takes it. From is the StatefulSet that it leaves, and Set the one that it joins.
+	To        plan.SideName
+	From, Set *appsv1.StatefulSet
+	// Claims are those that it leaves, and Volumes are theirs, as far as they were read whole: caches keep little of them. There names
+	// the claims that the taker has already.
+	Claims  []corev1.PersistentVolumeClaim
+	Volumes []corev1.PersistentVolume
+	There   map[string]bool
+}
+
+// arrived is the last answer about an ordinal, and when it came.
+type arrived struct {
+	plan.Arrival
+	at time.Time
+}
+
+// arrival is what is known of the next ordinal's start on the other side. It is asked for where a decision rests on it, and again
+// while the answer is a bad one.
+func (e *Observer) arrival(ctx context.Context, m *api.Migration, s plan.Snapshot, sides map[plan.SideName]*observed, sc scope.Reads) (*plan.Arrival, error) {
+	giver := planner.Giver(s)
+	known, old := e.arrived, e.Clock.Since(e.arrived.at) >= arrivalFor
+	ours := !known.at.IsZero() && known.Side == giver.Other() && s.Side(giver).Set.Has(known.Ordinal)
+	switch {
+	case e.LetsIn == nil || s.Side(giver).Lost || s.Early != nil:
+		return nil, nil
+	case sc.Arrival != nil && (!ours || old || known.Ordinal != *sc.Arrival):
+		return e.askArrival(ctx, m, *sc.Arrival, sides, giver)
+	case sc.Arrival == nil && ours && old && known.Finding != nil && (sc.Ordinal == nil || *sc.Ordinal == known.Ordinal):
+		return e.askArrival(ctx, m, known.Ordinal, sides, giver)
+	case !ours || old && known.Finding == nil:
+		return nil, nil
+	}
+	return new(known.Arrival), nil
+}
+
+func (e *Observer) askArrival(ctx context.Context, m *api.Migration, ordinal int32, sides map[plan.SideName]*observed, giver plan.SideName) (*plan.Arrival, error) {
+	from, to := sides[giver], sides[giver.Other()]
+	if from.set == nil {
+		return nil, nil
+	}
+	about := Arriving{Migration: m, Ordinal: ordinal, To: giver.Other(), From: from.set, Set: to.set, There: map[string]bool{}}
+	for name := range to.claims {
+		about.There[name] = true
+	}
+	for _, template := range ClaimTemplates(from.set) {
+		claim := from.claims[plan.ClaimName(template, from.set.Name, ordinal)]
+		if claim == nil || len(claim.Spec.AccessModes) == 0 {
+			continue
+		}
+		about.Claims = append(about.Claims, *claim)
+		if volume := from.volumes[claim.Spec.VolumeName]; volume != nil && len(volume.Spec.Capacity) > 0 {
+			about.Volumes = append(about.Volumes, *volume)
+		}
+	}
+	finding, err := e.LetsIn(ctx, about)
+	if err != nil {
+		return nil, err
+	}
+	e.arrived = arrived{plan.Arrival{Ordinal: ordinal, Side: about.To, Finding: finding}, e.Clock.Now()}
+	return new(e.arrived.Arrival), nil
+}

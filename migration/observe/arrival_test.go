@@ -1,0 +1,92 @@
+package observe
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clocktesting "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sliceshift/sliceshift/internal/clusters/clustertest"
+	"github.com/sliceshift/sliceshift/migration/internal/endpointtest"
+	"github.com/sliceshift/sliceshift/migration/plan"
+	"github.com/sliceshift/sliceshift/migration/scope"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+// TestH6ArrivalIsAskedOnceInAWhile: of one ordinal once in 30 s at most, where a decision rests on it, and again while the answer is a
+// bad one. No answer is no good one.
+func TestH6ArrivalIsAskedOnceInAWhile(t *testing.T) {
+	clock := clocktesting.NewFakePassiveClock(Began)
+	set := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}, Spec: appsv1.StatefulSetSpec{Replicas: new(int32(3))}}
+	pair := endpointtest.Pair(clustertest.New(set), clustertest.New())
+	var asked []int32
+	var finding *plan.Finding
+	var broken error
+	o := &Observer{
+		Pair: pair, Clock: clock,
+		KeepsSlice: func(context.Context, plan.Snapshot, *appsv1.StatefulSet, bool) (*plan.Finding, error) {
+			return nil, nil
+		},
+		LetsIn: func(_ context.Context, a Arriving) (*plan.Finding, error) {
+			asked = append(asked, a.Ordinal)
+			return finding, broken
+		},
+	}
+	look := func(ordinal *int32) plan.Snapshot {
+		return o.Snapshot(t.Context(), migrating(), scope.Reads{Live: true, Arrival: ordinal})
+	}
+	expect := func(when string, s plan.Snapshot, asks int, known, bad bool) {
+		t.Helper()
+		if len(asked) != asks || (s.Arrival != nil) != known || known && (s.Arrival.Finding != nil) != bad {
+			t.Errorf("%s: asked %v, %+v", when, asked, s.Arrival)
+		}
+	}
+	one := int32(1)
+	expect("nothing rests on it", look(nil), 0, false, false)
+	expect("it is asked", look(&one), 1, true, false)
+	expect("it was asked", look(&one), 1, true, false)
+	clock.SetTime(clock.Now().Add(arrivalFor))
+	expect("a good answer is old", look(nil), 1, false, false)
+	finding = &plan.Finding{Reason: api.ReasonWriteRefused}
+	expect("it is asked again", look(&one), 2, true, true)
+	expect("a bad answer stays", look(nil), 2, true, true)
+	finding = nil
+	clock.SetTime(clock.Now().Add(arrivalFor))
+	expect("a bad answer is asked for again", look(nil), 3, true, false)
+	two := int32(2)
+	expect("another one", look(&two), 4, true, false)
+	broken = errors.New("no answer")
+	if s := look(&one); s.Destination.Reach != plan.Unreachable || s.Source.Reach != plan.Seen {
+		t.Errorf("without an answer: %+v", s.Destination)
+	}
+}
+
+// TestH6WhyThereIsNoPod: the newest event of the very pod, and none of before the start.
+func TestH6WhyThereIsNoPod(t *testing.T) {
+	event := func(name, message string, seconds int) corev1.Event {
+		return corev1.Event{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name}, Reason: failedCreate, Message: message,
+			InvolvedObject: corev1.ObjectReference{Name: "web"}, LastTimestamp: metav1.NewTime(Began.Add(time.Duration(seconds) * time.Second)),
+		}
+	}
+	live := clustertest.Hooked(clustertest.Hooks{List: func(_ context.Context, _ client.WithWatch, list client.ObjectList, _ ...client.ListOption) error {
+		list.(*corev1.EventList).Items = []corev1.Event{ //nolint:forcetypeassert // nothing else is listed
+			event("a", "create Pod web-1 in StatefulSet web failed error: full", 0), event("b", "create Pod web-1 in StatefulSet web failed error: fuller", 5),
+			event("c", "create Pod web-10 in StatefulSet web failed error: other", 9), event("d", "create Pod web-2 in StatefulSet web failed error: old", -600),
+		}
+		return nil
+	}})
+	at := endpointtest.Pair(nil, live).Destination
+	for pod, want := range map[string]string{"web-1": "fuller", "web-2": "", "web-3": ""} {
+		if got := failedCreateOf(t.Context(), at, pod, Began.Add(-refusedSkew)); !strings.HasSuffix(got, want) || want == "" && got != "" {
+			t.Errorf("%s: %q", pod, got)
+		}
+	}
+}

@@ -1,0 +1,267 @@
+package preflight
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sliceshift/sliceshift/migration/endpoint"
+	"github.com/sliceshift/sliceshift/migration/execute"
+	"github.com/sliceshift/sliceshift/migration/observe"
+	"github.com/sliceshift/sliceshift/migration/plan"
+	"github.com/sliceshift/sliceshift/migration/planner"
+	"github.com/sliceshift/sliceshift/migration/preflight/scheduling"
+	"github.com/sliceshift/sliceshift/migration/preflight/storage"
+	"github.com/sliceshift/sliceshift/volumes"
+)
+
+// arrivalChecks ask the side that takes an ordinal, right before its stop, what may have changed since the checks before the move.
+type arrivalChecks struct {
+	// Inspector is toward the taker: its source is the giver, and it has read the volumes of this ordinal alone.
+	*Inspector
+	about observe.Arriving
+	// set is the StatefulSet whose controller makes the pod, and forms are those of the claims that the taker gets.
+	set   *appsv1.StatefulSet
+	forms map[string]volumes.Form
+}
+
+// LetsIn asks the side that takes an ordinal whether it would run there: it has the API server rehearse the ordinal's own pod,
+// claims and volumes, and what copies them, and looks for their classes, drivers and a node. It returns what speaks against it.
+func (e *Inspector) LetsIn(ctx context.Context, about observe.Arriving) (*plan.Finding, error) {
+	c := e.toward(about)
+	if err := c.complete(ctx); err != nil {
+		return nil, err
+	}
+	var found [4]*plan.Finding
+	err := endpoint.Together(
+		func() (err error) { found[0], err = c.pod(ctx); return err },
+		func() (err error) { found[1], err = c.claimsToCome(ctx); return err },
+		func() (err error) { found[2], err = c.movers(ctx); return err },
+		func() (err error) { found[3], err = c.cluster(ctx); return err },
+	)
+	for _, finding := range found {
+		if finding != nil {
+			return finding, nil
+		}
+	}
+	return nil, err
+}
+
+func (e *Inspector) toward(about observe.Arriving) arrivalChecks {
+	pair := *e.Pair
+	c := arrivalChecks{about: about, set: about.Set, forms: execute.Forms(about.Migration)}
+	if about.To == plan.SourceSide {
+		pair.Source, pair.Destination = pair.Destination, pair.Source
+		c.forms = map[string]volumes.Form{}
+	}
+	if c.set == nil {
+		c.set = about.From
+	}
+	c.Inspector = &Inspector{Pair: &pair, Clock: e.Clock, Policy: e.Policy, Connections: e.Connections, moving: about.Volumes, claims: about.Claims}
+	return c
+}
+
+// complete reads the claims and volumes of the ordinal that are not known yet.
+func (c arrivalChecks) complete(ctx context.Context) error {
+	for _, template := range observe.ClaimTemplates(c.about.From) {
+		name := plan.ClaimName(template, c.about.From.Name, c.about.Ordinal)
+		claim, err := c.claimNamed(ctx, name)
+		if claim == nil || err != nil {
+			if err != nil {
+				return err
+			}
+			continue
+		}
+		if !slices.ContainsFunc(c.claims, func(known corev1.PersistentVolumeClaim) bool { return known.Name == name }) {
+			c.claims = append(c.claims, *claim)
+		}
+		if claim.Spec.VolumeName == "" {
+			continue
+		}
+		volume, err := c.volumeNamed(ctx, claim.Spec.VolumeName)
+		if err != nil {
+			return err
+		}
+		if volume != nil && !slices.ContainsFunc(c.moving, func(known corev1.PersistentVolume) bool { return known.Name == volume.Name }) {
+			c.moving = append(c.moving, *volume)
+		}
+	}
+	return nil
+}
+
+// standing is the first finding that is no warning.
+func standing(findings []plan.Finding, err error) (*plan.Finding, error) {
+	for i := range findings {
+		if !findings[i].Warning {
+			return &findings[i], err
+		}
+	}
+	return nil, err
+}
+
+// pod rehearses the ordinal's own pod. Who may not create pods learns nothing: its controller does. Within one namespace the pod that
+// is stopped makes room in the quotas.
+func (c arrivalChecks) pod(ctx context.Context) (*plan.Finding, error) {
+	at := c.Destination
+	pod := podOf(at, c.set, c.about.Ordinal)
+	err := at.Live.Create(ctx, pod, client.DryRunAll)
+	within := c.SameCluster() && c.Source.Namespace == at.Namespace
+	if err != nil && (endpoint.LacksRight(err) || within && strings.Contains(err.Error(), "exceeded quota")) {
+		return nil, nil
+	}
+	return only(rehearsal(at, pod, err))
+}
+
+// only is a finding that is no warning.
+func only(finding *plan.Finding, err error) (*plan.Finding, error) {
+	if finding == nil {
+		return nil, err
+	}
+	return standing([]plan.Finding{*finding}, err)
+}
+
+// claimsToCome rehearses the claims and volumes that the taker gets for the ordinal, other than those that it has.
+func (c arrivalChecks) claimsToCome(ctx context.Context) (*plan.Finding, error) {
+	objects, err := c.claimsOf(ctx, c.about.Migration, c.forms, c.about.From, c.about.Ordinal)
+	if err != nil {
+		return nil, err
+	}
+	for _, object := range objects {
+		if _, claim := object.(*corev1.PersistentVolumeClaim); claim && c.about.There[object.GetName()] {
+			continue
+		}
+		if finding, err := only(rehearseCreate(ctx, c.Destination, object)); finding != nil || err != nil {
+			return finding, err
+		}
+	}
+	return nil, nil
+}
+
+// movers rehearses what fills second volumes for the ordinal, unless that has begun.
+func (c arrivalChecks) movers(ctx context.Context) (*plan.Finding, error) {
+	for _, asked := range c.about.Migration.VolumesAsAccepted() {
+		if !asked.Method.FillsSecond() || c.fills(asked.ClaimTemplate) {
+			continue
+		}
+		all, err := c.fillers(ctx, c.about.Migration, asked, c.forms[asked.ClaimTemplate], c.about.From, c.about.Ordinal)
+		if err != nil {
+			return nil, err
+		}
+		for _, each := range all {
+			if finding, err := only(rehearseCreate(ctx, each.at, each.object)); finding != nil || err != nil {
+				return finding, err
+			}
+		}
+	}
+	return nil, nil
+}
+
+// fills says whether a second volume is being filled for a claim of the ordinal: then what does it is there.
+func (c arrivalChecks) fills(template string) bool {
+	record := observe.RecordOf(c.about.Migration)
+	if record.Handoff == nil || record.Handoff.Ordinal != c.about.Ordinal {
+		record = planner.AsHandoff(record, c.about.Ordinal)
+	}
+	return record.Handoff.Volume(template).Copy.Number > 0
+}
+
+// cluster looks at classes, drivers and nodes. What may not be read is not judged.
+func (c arrivalChecks) cluster(ctx context.Context) (*plan.Finding, error) {
+	for _, check := range []func(context.Context) (*plan.Finding, error){c.classes, c.drivers, c.node} {
+		finding, err := check(ctx)
+		if apierrors.IsForbidden(err) {
+			continue
+		}
+		if finding != nil || err != nil {
+			return finding, err
+		}
+	}
+	return nil, nil
+}
+
+// classes looks for the storage classes of the volumes that are made anew.
+func (c arrivalChecks) classes(ctx context.Context) (*plan.Finding, error) {
+	anew := &appsv1.StatefulSet{}
+	asked := storage.Asked{Forms: c.forms, Anew: map[string]bool{}}
+	for i := range c.claims {
+		claim := &c.claims[i]
+		template := templateOf(c.about.From, claim.Name)
+		if !startsAnew(c.about.Migration, template) || c.fills(template) || c.about.There[plan.ClaimName(template, c.Destination.Set, c.about.Ordinal)] {
+			continue
+		}
+		asked.Anew[template] = true
+		anew.Spec.VolumeClaimTemplates = append(anew.Spec.VolumeClaimTemplates, corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: template}, Spec: claim.Spec})
+	}
+	if len(asked.Anew) == 0 {
+		return nil, nil
+	}
+	var classes storagev1.StorageClassList
+	if err := c.Destination.Live.List(ctx, &classes); err != nil {
+		return nil, err
+	}
+	return standing(storage.Classes(c.Destination, anew, classes.Items, asked), nil)
+}
+
+// carried are the volumes that the taker gets.
+func (c arrivalChecks) carried() []corev1.PersistentVolume {
+	var found []corev1.PersistentVolume
+	for i := range c.moving {
+		if ref := c.moving[i].Spec.ClaimRef; ref != nil && !startsAnew(c.about.Migration, templateOf(c.about.From, ref.Name)) {
+			found = append(found, c.moving[i])
+		}
+	}
+	return found
+}
+
+// drivers looks for the CSI drivers of the volumes that are carried over.
+func (c arrivalChecks) drivers(ctx context.Context) (*plan.Finding, error) {
+	if c.SameCluster() {
+		return nil, nil
+	}
+	return standing(c.Inspector.drivers(ctx, c.carried()))
+}
+
+// node looks for a node that could take the pod, with its volumes.
+func (c arrivalChecks) node(ctx context.Context) (*plan.Finding, error) {
+	demand := scheduling.Demand{
+		Object: c.Destination.Object(), Cluster: c.Destination.Cluster, Kubectl: c.Destination.Kubectl(), Namespace: c.Destination.Namespace, Template: c.set.Spec.Template, Pods: 1,
+	}
+	nodes, err := c.nodes(ctx)
+	if err != nil {
+		return nil, err
+	}
+	fitting, found := scheduling.Fit(demand, nodes)
+	if len(fitting) == 0 {
+		return standing(found, nil)
+	}
+	pvs := c.bound()
+	finding, err := standing(c.alone(ctx, demand))
+	if finding == nil && err == nil {
+		finding, err = standing(c.apartFromVolume(demand, pvs, nodes, fitting), nil)
+	}
+	if finding != nil || err != nil || len(pvs) == 0 {
+		return finding, err
+	}
+	if c.SameCluster() {
+		return nil, nil // it is attached there, and lets go
+	}
+	return standing(c.hosts(ctx, pvs))
+}
+
+// bound are the volumes that are carried over and bind the pod to nodes.
+func (c arrivalChecks) bound() []corev1.PersistentVolume {
+	var found []corev1.PersistentVolume
+	for _, pv := range c.carried() {
+		if driverOf(pv) != "" || pv.Spec.NodeAffinity != nil {
+			found = append(found, pv)
+		}
+	}
+	return found
+}
