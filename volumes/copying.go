@@ -164,6 +164,8 @@ type Mover struct {
 	Trouble string
 	// Broken: what keeps it from starting is not its volume, but its image, say.
 	Broken bool
+	// Refuses is what its cluster says of the volume that it does not get; empty: it gets it, or nobody has said so.
+	Refuses string
 }
 
 // MoverResult is what a mover has found in its pass.

@@ -75,7 +75,9 @@ type Volume struct {
 	// Class is its storage class; empty: it has none.
 	Class string
 	// FileSystem is the one that it says to have, "block" where it has none, or what else it is; empty: it does not say.
-	FileSystem  string
+	FileSystem string
+	// Size is how many bytes it has; 0: nobody says.
+	Size        int64
 	Handle      string
 	Terminating bool
 	// Ours is true when this migration created it.

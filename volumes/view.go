@@ -72,6 +72,7 @@ func ViewVolume(volume *corev1.PersistentVolume, owner types.UID) Volume {
 		Handle: Handle(volume), Terminating: volume.DeletionTimestamp != nil,
 		Ours: volume.Annotations[api.OwnerAnnotationKey] == string(owner), Fence: volume.Annotations[api.FenceAnnotationKey],
 		Chosen:   chosen(volume),
+		Size:     size(volume.Spec.Capacity),
 		Released: volume.Annotations[api.ReleasedAnnotationKey], Seal: volume.Annotations[api.SealAnnotationKey],
 	}
 	view.Keeps, view.DeletedAt = keeps(volume)
@@ -82,6 +83,12 @@ func ViewVolume(volume *corev1.PersistentVolume, owner types.UID) Volume {
 		view.ClaimRef = Ref{Namespace: ref.Namespace, Name: ref.Name, UID: ref.UID}
 	}
 	return view
+}
+
+// size is how many bytes a volume has; 0: nobody says.
+func size(capacity corev1.ResourceList) int64 {
+	has := capacity[corev1.ResourceStorage]
+	return has.Value()
 }
 
 // chosen says whether the binder has bound a volume that was there before. It marks those as well that it has made itself, and names these

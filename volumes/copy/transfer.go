@@ -96,6 +96,8 @@ func (v view) fill() volumes.Verdict {
 		return v.notNew()
 	case v.torn():
 		return v.afterTorn()
+	case v.outgrown():
+		return v.tooSmall()
 	}
 	return volumes.First(h.Release, v.seal)
 }

@@ -15,7 +15,7 @@ const (
 	// warmLook is how often the movers of a warm pass are looked at: nothing is down, and much may be under way.
 	warmLook = 2 * time.Second
 	// unmounted is how long a warm sender may take until it has made its key. A node that refuses a second pod
-	// for a volume says so in events alone, and goes on trying.
+	// for a volume says so in events alone, and goes on trying: what it says there counts, after that time. The time alone says nothing.
 	unmounted = 5 * time.Minute
 	// stale is how long after a warm pass an ordinal may still be stopped without another one; longer where the
 	// pass itself took longer: another one would find as much.
@@ -38,7 +38,7 @@ func (Copy) Ahead(pair volumes.Pair) volumes.Verdict {
 	v.warming = true
 	switch {
 	case !v.warms():
-		return volumes.First(v.place, v.removeAll, v.word)
+		return volumes.First(v.place, v.removeAll, v.coldly, v.word)
 	case v.c.Attempt.Number == 0, v.c.Attempt.Dropped:
 		return v.begin()
 	case v.c.Attempt.Holds != "":
@@ -47,6 +47,8 @@ func (Copy) Ahead(pair volumes.Pair) volumes.Verdict {
 		return v.slowly(v.afterTorn())
 	case v.c.Attempt.Warm.Passes > 0 && v.lost():
 		return v.begin() // what these passes have copied is gone
+	case v.outgrown():
+		return v.grow()
 	case v.chooses():
 		return v.choose()
 	case v.c.Asked.Warm == api.CopyWarmSnapshot && !v.based():
@@ -244,23 +246,22 @@ func (v view) onePass() volumes.Verdict {
 	)
 }
 
-// refused records that the volume cannot be mounted by a second pod: the copy is made when the ordinal is stopped.
-// Who has asked for warm passes by name is told so, and nothing is stopped.
+// refused records that the volume cannot be mounted by a second pod, where the cluster says so: the copy is made when the ordinal is
+// stopped, if that fits. Who has asked for warm passes by name is told so, and nothing is stopped.
 func (v view) refused() volumes.Verdict {
 	m := v.c.Warm
-	if !v.current(volumes.RoleWarm) || m.Key != "" || m.Ended || m.Broken || m.Node == "" || v.c.Now.Sub(m.Made) < unmounted {
+	if !v.current(volumes.RoleWarm) || m.Key != "" || m.Ended || m.Broken || m.Node == "" || m.Refuses == "" || v.c.Now.Sub(m.Made) < unmounted {
 		return volumes.Verdict{}
 	}
-	why := cmp.Or(m.Trouble, "it has not mounted the volume")
 	if v.based() {
-		return v.baseless(fmt.Sprintf("pod %s does not start on node %s: %s", v.pod(volumes.RoleWarm), m.Node, why))
+		return v.baseless(fmt.Sprintf("pod %s does not start on node %s: %s", v.pod(volumes.RoleWarm), m.Node, m.Refuses))
 	}
 	if v.c.Asked.Warm == api.CopyWarmMount {
 		return blocked(volumes.ReasonCopyNotWarm,
-			fmt.Sprintf("pod %s does not start on node %s beside the ordinal's own: %s. copy.warm of claim template %s is Mount, so that nothing is stopped before a warm pass", v.pod(volumes.RoleWarm), m.Node, why, v.Template),
+			fmt.Sprintf("pod %s does not start on node %s beside the ordinal's own: %s. copy.warm of claim template %s is Mount, so that nothing is stopped before a warm pass", v.pod(volumes.RoleWarm), m.Node, m.Refuses, v.Template),
 			fmt.Sprintf("%s; without warm passes: copy.warm: None in spec.volumes, or --volume %s=copy,warm=none", v.describe(volumes.RoleWarm), v.Template))
 	}
-	return v.cold(why)
+	return v.cold(m.Refuses)
 }
 
 // warmed records what a warm pass has come to. It is no seal: the ordinal goes on writing.

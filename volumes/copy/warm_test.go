@@ -173,23 +173,67 @@ func TestColdAsksToo(t *testing.T) {
 	}
 }
 
-// TestRefused: a warm sender that never mounts its volume is given up, unless a person has asked for it by name.
+// TestRefused: a warm sender that does not get its volume, as its cluster says, is given up, unless a person has asked for it by name.
 func TestRefused(t *testing.T) {
 	pair := until(t, warming).Pair()
-	stuck := func(mode api.CopyWarmMode, since time.Duration) volumes.Verdict {
+	stuck := func(mode api.CopyWarmMode, since time.Duration, says string) volumes.Verdict {
 		return ahead(pair, func(_ *volumes.Pair, c *volumes.Copying) {
 			c.Asked.Warm, c.Warm.Key, c.Warm.Peer, c.Receiver.Peer = mode, "", "", ""
-			c.Warm.Made, c.Warm.Trouble = c.Now.Add(-since), "Multi-Attach"
+			c.Warm.Made, c.Warm.Refuses = c.Now.Add(-since), says
 		})
 	}
-	if got := stuck(api.CopyWarmAuto, unmounted-time.Second); got.Attempt != nil || got.Waits == "" {
+	if got := stuck(api.CopyWarmAuto, unmounted-time.Second, "Multi-Attach"); got.Attempt != nil || got.Waits == "" {
 		t.Errorf("not for long: %+v", got)
 	}
-	if got := stuck("", unmounted).Attempt; got == nil || got.Warm.Refused != "Multi-Attach" {
+	if got := stuck("", unmounted, "Multi-Attach").Attempt; got == nil || got.Warm.Refused != "Multi-Attach" {
 		t.Errorf("Auto: %+v", got)
 	}
-	if got := stuck(api.CopyWarmMount, unmounted).Blocked; got == nil || got.Reason != volumes.ReasonCopyNotWarm || !strings.Contains(got.Message, "Multi-Attach") {
+	if got := stuck(api.CopyWarmMount, unmounted, "Multi-Attach").Blocked; got == nil || got.Reason != volumes.ReasonCopyNotWarm || !strings.Contains(got.Message, "Multi-Attach") {
 		t.Errorf("Mount: %+v", got)
+	}
+	t.Run("H5: age is not evidence", func(t *testing.T) {
+		for _, mode := range []api.CopyWarmMode{"", api.CopyWarmAuto, api.CopyWarmMount} {
+			if got := stuck(mode, 2*unmounted-time.Second, ""); got.Attempt == nil || got.Attempt.Warm.Refused != "" || got.Attempt.Warm.Trouble == "" || got.Blocked != nil {
+				t.Errorf("%q: %+v", mode, got)
+			}
+		}
+	})
+}
+
+// TestH5ColdIsProjected: what nothing can copy while its ordinal runs is copied when that is stopped, unasked only where the whole
+// copy fits what it may be down.
+func TestH5ColdIsProjected(t *testing.T) {
+	const tib = 1 << 40
+	refused := func(needed int64, change func(*volumes.Copying)) volumes.Verdict {
+		pair := newWorld().Pair()
+		return ahead(pair, func(_ *volumes.Pair, c *volumes.Copying) {
+			c.Attempt.Number, c.Attempt.Warm.Refused, c.Asked.Needed = 1, "Multi-Attach", needed
+			if change != nil {
+				change(c)
+			}
+		})
+	}
+	got := refused(2*tib, nil).Blocked
+	if got == nil || got.Reason != volumes.ReasonCopyOverBudget || !strings.Contains(got.Message, "Multi-Attach") || !strings.Contains(got.Message, "2Ti") {
+		t.Errorf("2 TiB within 30 s: %+v", got)
+	}
+	for _, word := range []string{"warm=none", "downtime=", "cutover=now", "warm=mount"} {
+		if got != nil && !strings.Contains(got.Remedy, word) {
+			t.Errorf("the remedy has no %s: %s", word, got.Remedy)
+		}
+	}
+	for name, verdict := range map[string]volumes.Verdict{
+		"little":           refused(100<<20, nil),
+		"nobody has said":  refused(0, nil),
+		"it may be down":   refused(2*tib, func(c *volumes.Copying) { c.Asked.Budget = 48 * time.Hour }),
+		"a person says so": refused(2*tib, func(c *volumes.Copying) { c.Asked.Warm = api.CopyWarmNone }),
+		"and when":         refused(2*tib, func(c *volumes.Copying) { c.Asked.Cutover = api.CutoverNow }),
+		"it goes back":     refused(2*tib, func(c *volumes.Copying) { c.Returns = true }),
+		"it is down":       refused(2*tib, func(c *volumes.Copying) { c.Down = true }),
+	} {
+		if !verdict.Done() {
+			t.Errorf("%s: %+v", name, verdict)
+		}
 	}
 }
 

@@ -1,0 +1,41 @@
+package copy
+
+import (
+	"fmt"
+	"time"
+
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/volumes"
+)
+
+// coldly says why an ordinal of which nothing was copied while it ran is not to be stopped yet, though nobody has asked for that: the
+// whole copy would take longer than it may be down. Who has asked for it by name has reckoned with it.
+func (v view) coldly() volumes.Verdict {
+	done := v.c.Attempt.Warm
+	if v.c.Down || v.c.Asked.Warm == api.CopyWarmNone || !v.automatic() {
+		return volumes.Verdict{}
+	}
+	p := v.projectCold()
+	if p.downtime() <= v.budget() {
+		return volumes.Verdict{}
+	}
+	return blocked(volumes.ReasonCopyOverBudget,
+		fmt.Sprintf("claim %s/%s of claim template %s cannot be copied while its ordinal runs: %s. It holds up to %s: its ordinal would be down for about %s, %s for the copy and %s for reading it again, and copy.downtimeBudget is %s",
+			v.Giver.Ref.Namespace, v.Giver.Ref.Name, v.Template, done.Refused, size(p.bytes), rounded(p.downtime()), rounded(p.delta), rounded(p.proof), v.budget()),
+		fmt.Sprintf("say that it may be down for its whole copy: --volume %[1]s=copy,...,warm=none, or copy.warm: None for claim template %[1]s in spec.volumes; or raise copy.downtimeBudget: downtime=%[2]s; or name the moment: cutover=now. "+
+			"Where what refused it is mended, have it tried again: warm=mount. Nothing is stopped until then", v.Template, short(p.roomy())))
+}
+
+// projectCold is how long an ordinal would be down for the copy of all that its claim may hold.
+func (v view) projectCold() projection {
+	done, bytes := v.c.Attempt.Warm, v.c.Asked.Needed
+	copied := done.Rate
+	if copied == 0 {
+		copied = v.assumedRate()
+	}
+	p := projection{bytes: bytes, rate: readRate(done), measured: done.ReadRate > 0}
+	if bytes > 0 {
+		p.delta, p.proof = max(lasts(float64(bytes), copied), time.Second), lasts(float64(bytes), p.rate)
+	}
+	return p
+}

@@ -1,0 +1,31 @@
+package copy
+
+import (
+	"fmt"
+
+	"github.com/sliceshift/sliceshift/volumes"
+)
+
+// outgrown says whether the claim that is copied has become larger than the new volume: what it holds may not fit any more. A copy that is
+// sealed does.
+func (v view) outgrown() bool {
+	in := v.c.Incoming
+	return in.Bound() && in.Volume.Size > 0 && v.c.Asked.Needed > in.Volume.Size && !v.handing().Sealed() && !v.handing().Taken()
+}
+
+// grow begins another attempt, with a new volume of the size that is needed now: the ordinal runs meanwhile.
+func (v view) grow() volumes.Verdict {
+	if problem := unasked(v.Pair); problem != nil {
+		return volumes.Verdict{Blocked: problem}
+	}
+	return v.begin()
+}
+
+// tooSmall is for an ordinal that is down: it does not wait for a copy from the start.
+func (v view) tooSmall() volumes.Verdict {
+	in := v.c.Incoming
+	return blocked(volumes.ReasonCopySizeTooSmall,
+		fmt.Sprintf("claim %s/%s has become larger while it was copied: it has %d bytes, and its copy in claim %s/%s has %d, so that it may not fit", v.Giver.Ref.Namespace, v.Giver.Ref.Name, v.c.Asked.Needed, in.Ref.Namespace, in.Ref.Name, in.Volume.Size),
+		fmt.Sprintf(`have the copy grow, where its storage class allows that: %s; or have the ordinal go back: spec.mode: Rollback`,
+			in.Command(`patch pvc -n %s %s --type=merge -p '{"spec":{"resources":{"requests":{"storage":"%d"}}}}'`, in.Ref.Namespace, in.Ref.Name, v.c.Asked.Needed)))
+}
