@@ -25,7 +25,7 @@ func applyRecord(m *api.Migration, record plan.Record) {
 	m.Status.Hooks, m.Status.HookTurns = record.Hooks, record.HookTurns
 	m.Status.Baseline, m.Status.Fence, m.Status.Handoff, m.Status.Pace = record.Baseline, record.Fence, record.Handoff, record.Pace
 	m.Status.Ahead, m.Status.PausedWriters, m.Status.TurnedBack = record.Ahead, record.Writers, record.TurnedBack
-	m.Status.AutomaticRollback, m.Status.LastAttempt = record.AutomaticRollback, record.LastAttempt
+	m.Status.AutomaticRollback, m.Status.LastAttempt, m.Status.OwedCopies = record.AutomaticRollback, record.LastAttempt, record.Owed
 	m.Status.StartWithdrawn = record.StartWithdrawn
 	if record.Baseline == nil {
 		m.Status.Conditions, m.Status.Source, m.Status.Destination = nil, nil, nil
@@ -92,6 +92,7 @@ func render(m *api.Migration, s plan.Snapshot, decision plan.Decision) {
 		handoff := *m.Status.Handoff
 		if handoff.Step != decision.Step || handoff.StepTime.IsZero() {
 			handoff.Step, handoff.StepTime = decision.Step, metav1.NewMicroTime(s.Now)
+			handoff.Steps = withStep(handoff, m.Status.History, s.Now)
 		}
 		m.Status.Handoff = &handoff
 	}
@@ -103,6 +104,19 @@ func render(m *api.Migration, s plan.Snapshot, decision plan.Decision) {
 		condition(m, api.ConditionCompleted, metav1.ConditionTrue, decision.Done, completedMessage(decision.Done))
 	}
 	renderProgress(m, s, decision)
+}
+
+// withStep notes when a handoff has come to its step first, since its ordinal was stopped or turned round.
+func withStep(handoff api.Handoff, history *api.History, now time.Time) []api.StepStart {
+	since := handoff.StartTime.Time
+	if history != nil && history.Stopped != nil && history.Stopped.Ordinal == handoff.Ordinal && history.Stopped.StopTime.After(since) {
+		since = history.Stopped.StopTime.Time
+	}
+	kept := slices.DeleteFunc(slices.Clone(handoff.Steps), func(s api.StepStart) bool { return s.Time.Time.Before(since) })
+	if slices.ContainsFunc(kept, func(s api.StepStart) bool { return s.Step == handoff.Step }) {
+		return kept
+	}
+	return append(kept, api.StepStart{Step: handoff.Step, Time: metav1.NewMicroTime(now)})
 }
 
 // renderWarnings tells what the checks have found and did not refuse. Of a migration that has not

@@ -18,7 +18,7 @@ import (
 )
 
 // recorded are the fields of the status that decisions rest on: what they say cannot be found again.
-var recorded = []string{"baseline", "fence", "handoff", "ahead", "turnedBack", "automaticRollback", "pace", "pausedWriters", "hooks", "hookTurns"}
+var recorded = []string{"baseline", "fence", "handoff", "ahead", "turnedBack", "automaticRollback", "pace", "pausedWriters", "owedCopies", "hooks", "hookTurns"}
 
 // mostNamed bounds how many fields an error names.
 const mostNamed = 4

@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -119,6 +121,26 @@ func with(all map[string]string, key, value string) map[string]string {
 
 func conflict(kind dependencies.Kind, name string) error {
 	return apierrors.NewConflict(schema.GroupResource{Group: kind.Group, Resource: kind.Resource}, name, errAnother)
+}
+
+// replaceCopy deletes the very copy that was judged, where another one is to take its place: only once the API server has shown that it
+// would let that one in. It is rehearsed under a name of its own, and the one that goes makes room in the quotas.
+func (e *Executor) replaceCopy(ctx context.Context, at endpoint.Endpoint, effect plan.Effect) error {
+	if effect.Copied.Origin == "" {
+		return removeCopy(ctx, at, effect)
+	}
+	copied, _, err := e.CopyOf(ctx, effect)
+	if err != nil {
+		return err
+	}
+	const longest = 40
+	name := copied.GetName()
+	copied.SetName("")
+	copied.SetGenerateName(strings.TrimRight(name[:min(len(name), longest)], "-.") + "-")
+	if err := at.Live.Create(ctx, copied, client.DryRunAll); err != nil && !strings.Contains(err.Error(), "exceeded quota") {
+		return fmt.Errorf("what is to take its place is not let in: %w", err)
+	}
+	return removeCopy(ctx, at, effect)
 }
 
 // removeCopy deletes the very copy that was judged.

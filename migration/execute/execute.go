@@ -94,7 +94,7 @@ func (e *Executor) Do(ctx context.Context, effect plan.Effect) (client.Object, e
 	case plan.PauseWriter, plan.ReleaseWriter, plan.UnmarkWriter:
 		return writeWriter(ctx, at, effect)
 	case plan.DeleteCopy:
-		return nil, removeCopy(ctx, at, effect)
+		return nil, e.replaceCopy(ctx, at, effect)
 	case plan.DeleteClaim, plan.DeleteVolume, plan.DeleteBudget, plan.DeleteExport, plan.DeleteSet, plan.DeletePodExport, plan.DeletePodService:
 		return nil, e.remove(ctx, at, effect)
 	}

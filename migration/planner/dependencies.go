@@ -139,7 +139,7 @@ func (p dependencyPlanner) follow(d plan.Dependency) *plan.Decision {
 			"set spec.dependencies.onChange to Follow (--on-change follow), and the copy gets the change; or take the change back")
 	}
 	if d.Rigid {
-		return p.write(plan.DeleteCopy, d, 0)
+		return p.replace(d)
 	}
 	return p.write(plan.UpdateCopy, d, d.Copy.PutBack)
 }
@@ -166,7 +166,7 @@ func (p dependencyPlanner) conflict(d plan.Dependency) *plan.Decision {
 			fmt.Sprintf("%s differs from the one in cluster %s, and what differs cannot be changed, only made anew: %s", p.there(d), p.Source.Cluster, d.Difference),
 			fmt.Sprintf("see who needs it as it is, and then delete it: %s; or set spec.dependencies.onConflict to Keep", p.Destination.Kubectl().Do("delete", strings.ToLower(d.Kind), "-n", p.Destination.Namespace, d.Name)))
 	case d.Rigid:
-		return p.write(plan.DeleteCopy, d, 0)
+		return p.replace(d)
 	case c.Marked:
 		return p.write(plan.UpdateCopy, d, c.PutBack+1)
 	default:

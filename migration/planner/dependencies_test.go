@@ -62,7 +62,9 @@ func TestCopies(t *testing.T) {
 	overwrite := asking(func(a *plan.DependencySpec) { a.OnConflict = api.ConflictOverwrite })
 	keep := asking(func(a *plan.DependencySpec) { a.OnConflict = api.ConflictKeep })
 	stalls := asking(func(a *plan.DependencySpec) { a.OnChange = api.ChangeStall })
-	rigid := having(func(d *plan.Dependency) { d.Rigid = true })
+	rigid := func(s *plan.Snapshot, d *plan.Dependency) {
+		d.Rigid, s.Record.Owed = true, []api.OwedCopy{{Kind: "ConfigMap", Name: "a", UID: "u"}}
+	}
 	storage := having(func(d *plan.Dependency) { d.Storage, d.Rigid = true, true })
 	barred := having(func(d *plan.Dependency) {
 		d.Barred = volumes.Problem{Reason: volumes.ReasonClaimNotShareable, Message: "m", Remedy: "r"}
@@ -133,7 +135,9 @@ func TestCopies(t *testing.T) {
 // TestPutBackIsCounted: only what somebody else has changed is counted, and what is made anew begins with 0.
 func TestPutBackIsCounted(t *testing.T) {
 	overwrite := asking(func(a *plan.DependencySpec) { a.OnConflict = api.ConflictOverwrite })
-	rigid := having(func(d *plan.Dependency) { d.Rigid = true })
+	rigid := func(s *plan.Snapshot, d *plan.Dependency) {
+		d.Rigid, s.Record.Owed = true, []api.OwedCopy{{Kind: "ConfigMap", Name: "a", UID: "u"}}
+	}
 	for name, tc := range map[string]struct {
 		change, also func(*plan.Snapshot, *plan.Dependency)
 		want         plan.Copied

@@ -17,6 +17,9 @@ type destinationPlanner struct{ *View }
 // prepare makes what the destination needs before the first ordinal comes. On the way
 // back, and in a pause, nothing is made but a budget for the replicas that are there.
 func (p destinationPlanner) prepare() *plan.Decision {
+	if decision := dependencyPlanner(p).owed(); decision != nil {
+		return decision
+	}
 	if p.direction() == api.Back || p.resting() && p.Record.Handoff == nil {
 		if p.Destination.Set.Replicas > 0 {
 			return p.protect()

@@ -1,5 +1,7 @@
 package v1alpha1
 
+import "k8s.io/apimachinery/pkg/types"
+
 // DependencyMode says what is done about the objects that pods need besides their volumes.
 //
 // +kubebuilder:validation:Enum=Check;Copy
@@ -85,4 +87,14 @@ type DependenciesSpec struct {
 	// +optional
 	// +kubebuilder:default=Retain
 	Cleanup CleanupPolicy `json:"cleanup,omitempty"`
+}
+
+// OwedCopy is an object that the destination is to have again.
+type OwedCopy struct {
+	// kind of the object.
+	Kind string `json:"kind"`
+	// name of the object.
+	Name string `json:"name"`
+	// uid of the copy that makes way for it.
+	UID types.UID `json:"uid"`
 }

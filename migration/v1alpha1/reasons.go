@@ -70,6 +70,7 @@ const (
 	ReasonVolumesChanged       = "VolumesChanged"
 	ReasonServicesChanged      = "ServicesChanged"
 	ReasonWriterNotRead        = "WriterNotRead"
+	ReasonWriterNotFound       = "WriterNotFound"
 	ReasonWriterHeld           = "WriterHeld"
 	ReasonWriterNotConfirmed   = "WriterNotConfirmed"
 	ReasonWriterNotPaused      = "WriterNotPaused"

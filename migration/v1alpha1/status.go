@@ -61,6 +61,12 @@ type MigrationStatus struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=16
 	PausedWriters []PausedWriter `json:"pausedWriters,omitempty"`
+	// owedCopies are copies of what pods need that were deleted, or are about to be, for new ones to be created in their place: those
+	// that cannot be changed. They are created whatever the mode is by then, as long as the destination has pods.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=500
+	OwedCopies []OwedCopy `json:"owedCopies,omitempty"`
 	// gates are those of spec.gates that are asked now.
 	// +optional
 	// +listType=atomic
@@ -254,6 +260,12 @@ type Handoff struct {
 	// stepTime is when that step was first reported.
 	// +optional
 	StepTime metav1.MicroTime `json:"stepTime,omitempty,omitzero"`
+	// steps are when each step was first reported since the ordinal was stopped, or turned round: a step that is left and comes again has
+	// taken time all the while.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=16
+	Steps []StepStart `json:"steps,omitempty"`
 	// startTime is when this ordinal's handoff began, or was turned round.
 	StartTime metav1.MicroTime `json:"startTime"`
 	// attempts counts how often the handoff was begun, turned round or taken over.
@@ -270,6 +282,14 @@ type Handoff struct {
 	// +listType=map
 	// +listMapKey=claimTemplate
 	Volumes []HandoffVolume `json:"volumes,omitempty"`
+}
+
+// StepStart is when a handoff came to a step.
+type StepStart struct {
+	// step of the handoff.
+	Step Step `json:"step"`
+	// time when it was first reported.
+	Time metav1.MicroTime `json:"time"`
 }
 
 // HandoffLoad is what a handoff uses that the handoffs of other migrations use, too.

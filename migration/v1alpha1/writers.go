@@ -11,7 +11,17 @@ type WritersSpec struct {
 	// KEDA over it, and the Application, Kustomization or HelmRelease that it is part of.
 	// +optional
 	Pause bool `json:"pause,omitempty"`
+	// pausedByHand names writers that somebody has paused where the migration cannot see them, as in the cluster of Argo CD or of Flux,
+	// each as KIND/NAMESPACE/NAME. One that a mark of the source leads to, and that is not found, is refused unless it is named here.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:items:MaxLength=512
+	PausedByHand []string `json:"pausedByHand,omitempty"`
 }
+
+// Path names a writer as pausedByHand does.
+func (w WriterReference) Path() string { return w.Kind + "/" + w.Namespace + "/" + w.Name }
 
 // WriterReference names a resource whose controller writes a StatefulSet.
 type WriterReference struct {
