@@ -41,6 +41,9 @@ func (e *Engine) conclude(ctx context.Context, m *api.Migration, step pass.Step)
 	if step.Do == pass.SaveRecord && !e.begins(step) {
 		return Outcome{Snapshot: step.Snapshot, RequeueAfter: pass.RequeueUnobserved}, nil
 	}
+	if step.Do == pass.Write && !e.hasPlace(step) {
+		return Outcome{Snapshot: step.Snapshot, RequeueAfter: pass.RequeueRefused}, nil
+	}
 	if step.Do == pass.Write && e.kept != nil {
 		step.Do = pass.Confirm
 	}

@@ -88,3 +88,31 @@ func TestHandoffsAreCounted(t *testing.T) {
 		t.Errorf("it is gone, and has %+v", d.ledger.berths)
 	}
 }
+
+// TestH11WhoOnlyWaitsTakesNoPlace: a handoff that is recorded and waits counts for nothing, until it is looked at and goes on.
+func TestH11WhoOnlyWaitsTakesNoPlace(t *testing.T) {
+	waiting := west("waiting", 1, func(m *api.Migration) {
+		m.Status.Baseline = &api.Baseline{SourceCluster: "east", DestinationCluster: "west"}
+		m.Status.Handoff = &api.Handoff{Load: &api.HandoffLoad{Cluster: "east", Node: "n1"}}
+	})
+	d := newDesk(t, waiting)
+	d.line, d.ledger = queue.NewLine(0, 0), newLedger(berths.Limits{Node: 1, Link: 1})
+	key := named("waiting")
+	d.engines[key] = &driven{uid: waiting.UID, waits: true}
+	mine := traffic{d.Reconciler, named("mine")}
+	berth := berths.Berth{Migration: named("mine"), HandoffLoad: api.HandoffLoad{Cluster: "east", Node: "n1"}}
+	if d.book(waiting, false); !mine.Take(berth) {
+		t.Error("who only waits has a place")
+	}
+	if (traffic{d.Reconciler, key}).Take(berths.Berth{Migration: key, HandoffLoad: api.HandoffLoad{Cluster: "east", Node: "n1"}}) {
+		t.Error("it goes on though its place is taken")
+	}
+	d.leave(named("mine"))
+	d.engines[key].waits = false
+	if d.book(waiting, false); mine.Take(berth) {
+		t.Error("it goes on, and its place is not its own")
+	}
+	if standsAside(waiting, false) || !standsAside(waiting, true) {
+		t.Error("who only waits holds up the line")
+	}
+}

@@ -94,8 +94,8 @@ type driven struct {
 	// which generation of it.
 	checked    time.Time
 	generation int64
-	// heard is true once the clusters have answered.
-	heard bool
+	// heard is true once the clusters have answered, and waits while the Migration uses nothing that others could use.
+	heard, waits bool
 	// urgency is that of the Migration as it was seen last: an event is as urgent.
 	urgency atomic.Int32
 	// arrived is what no event has told of yet.
@@ -213,6 +213,7 @@ func (r *Reconciler) step(ctx context.Context, m *api.Migration) (ctrl.Result, e
 		}
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
+	r.noteWait(d, outcome)
 	if outcome.Done { // the event of the completion comes last: whoever sees it sees a Migration that nothing writes
 		err = r.removeFinalizer(ctx, m)
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/sliceshift/sliceshift/migration/berths"
 	"github.com/sliceshift/sliceshift/migration/pass"
 	"github.com/sliceshift/sliceshift/migration/plan"
+	"github.com/sliceshift/sliceshift/migration/planner"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
@@ -55,6 +56,15 @@ func (e *Engine) begins(step pass.Step) bool {
 	return !begun || e.traffic.Take(berth) || step.Decision.Record.Fence != nil && step.Decision.Record.Fence.Direction == api.Back
 }
 
+// hasPlace says whether a write may be carried out as far as others are concerned: who only waited has left its place to them.
+func (e *Engine) hasPlace(step pass.Step) bool {
+	if e.traffic == nil || !planner.TakesPlace(step.Snapshot, *step.Decision.Effect) {
+		return true
+	}
+	berth, begun := berths.Of(step.Snapshot.Migration, step.Snapshot.Record.Baseline, step.Snapshot.Record.Handoff)
+	return !begun || e.traffic.Take(berth)
+}
+
 // book notes what a Migration's handoff uses as it is recorded. Where it is not known what became of a record,
 // what was taken stays so.
 func (r *Reconciler) book(m *api.Migration, failed bool) {
@@ -62,13 +72,29 @@ func (r *Reconciler) book(m *api.Migration, failed bool) {
 	var called []types.NamespacedName
 	r.mu.Lock()
 	switch berth, under := berths.Of(key, m.Status.Baseline, m.Status.Handoff); {
-	case under && !ended(m):
+	case under && !ended(m) && (failed || !r.waits(key)):
 		r.ledger.note(berth)
 	case !failed:
 		called = r.ledger.leave(key)
 	}
 	r.mu.Unlock()
 	r.call(called)
+}
+
+// noteWait notes whether a Migration uses nothing that others could use.
+func (r *Reconciler) noteWait(d *driven, outcome Outcome) {
+	if outcome.Decision.Hold == nil && !outcome.Saved && !outcome.Wrote {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	d.waits = planner.OnlyWaits(outcome.Snapshot, outcome.Decision)
+}
+
+// waits says whether a Migration was seen to use nothing that others could use, though a handoff of it is recorded. r.mu is held.
+func (r *Reconciler) waits(key types.NamespacedName) bool {
+	d := r.engines[key]
+	return d != nil && d.waits
 }
 
 // queueFor has a Migration looked at again when a handoff has ended, where it waits for that.

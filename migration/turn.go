@@ -55,15 +55,15 @@ func outsideWindow(m *api.Migration) bool {
 }
 
 // standsAside says whether a Migration neither moves nor would: it is at its end, or waits for somebody,
-// who must not hold up the line.
-func standsAside(m *api.Migration) bool {
+// who must not hold up the line. waits says whether it uses nothing that others could use, though a handoff of it is recorded.
+func standsAside(m *api.Migration, waits bool) bool {
 	switch {
 	case ended(m), stalled(m):
 		return true
 	case m.Status.Baseline == nil:
 		return m.Spec.Mode != api.ModeRun
 	default:
-		return m.Status.Handoff == nil && (m.Spec.Mode == api.ModePause || outsideWindow(m))
+		return waits || m.Status.Handoff == nil && (m.Spec.Mode == api.ModePause || outsideWindow(m))
 	}
 }
 
@@ -127,7 +127,7 @@ func (r *Reconciler) settle(m *api.Migration, failed bool) {
 	var called []types.NamespacedName
 	r.mu.Lock()
 	switch destination := r.destination(m); {
-	case standsAside(m), destination == "", failed && m.Status.Baseline == nil:
+	case standsAside(m, r.waits(key)), destination == "", failed && m.Status.Baseline == nil:
 		called = r.line.Leave(key, time.Now())
 	case m.Status.Baseline != nil:
 		called = r.line.Begun(queue.TicketOf(m, destination), time.Now())
@@ -177,7 +177,7 @@ func (r *Reconciler) seed(ctx context.Context) error {
 	for i := range all.Items {
 		m := &all.Items[i]
 		r.book(m, false)
-		if m.Status.Baseline == nil || standsAside(m) || !r.line.Bounded() {
+		if m.Status.Baseline == nil || standsAside(m, false) || !r.line.Bounded() {
 			continue
 		}
 		_, to, err := r.Connector.keys(ctx, m)

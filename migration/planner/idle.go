@@ -1,0 +1,43 @@
+package planner
+
+import (
+	"slices"
+
+	"github.com/sliceshift/sliceshift/migration/plan"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/volumes"
+)
+
+// OnlyWaits says whether the handoff that is recorded uses nothing that others could use: its ordinal runs where it was, no mover is
+// there, and what is waited for is a person, a time or somebody else, and not the next pass of a copy.
+func OnlyWaits(s plan.Snapshot, decision plan.Decision) bool {
+	handoff, hold := s.Record.Handoff, decision.Hold
+	if handoff == nil || hold == nil || s.Source.Reach != plan.Seen || s.Destination.Reach != plan.Seen {
+		return false
+	}
+	p := viewOf(s)
+	if p.giver.Set.Presence != plan.Seen || !p.giver.Set.Has(handoff.Ordinal) {
+		return false
+	}
+	if moversOf(s, handoff.Ordinal) {
+		return false
+	}
+	later := slices.ContainsFunc(s.Volumes, func(v plan.OrdinalVolume) bool {
+		return v.Ordinal == handoff.Ordinal && v.Copy != nil && v.Copy.Asked.Cutover == api.CutoverAt && v.Copy.Asked.CutoverAt.After(s.Now)
+	})
+	return hold.Stalled || later || !slices.Contains([]string{api.ReasonCopying, api.ReasonSnapshotting, api.ReasonMoving}, hold.Reason)
+}
+
+// moversOf says whether there is anything that copies a volume of an ordinal.
+func moversOf(s plan.Snapshot, k int32) bool {
+	return slices.ContainsFunc(s.Volumes, func(v plan.OrdinalVolume) bool {
+		c := v.Copy
+		return v.Ordinal == k && c != nil && (c.Receiver.Found || c.Warm.Found || c.Sender.Found || c.Placeholder.Found)
+	})
+}
+
+// TakesPlace says whether a write begins to use what handoffs share: the ordinal is stopped for it, or a mover is created.
+func TakesPlace(s plan.Snapshot, effect plan.Effect) bool {
+	begins := effect.Verb == plan.ScaleDown || effect.Verb == plan.CarryVolume && effect.Volume.Verb == volumes.CreateMover
+	return begins && s.Early == nil && s.Record.Handoff != nil && viewOf(s).direction() == api.Forward
+}
