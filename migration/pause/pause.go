@@ -113,6 +113,13 @@ type Target struct {
 	Namespace, Name string
 }
 
+// instance is the label by which Argo CD knows its objects by default, and helmRelease is the annotation of an object that Helm has
+// installed by itself: that writes nothing again.
+const (
+	instance    = "app.kubernetes.io/instance"
+	helmRelease = "meta.helm.sh/release-name"
+)
+
 // Targets are the writers of a StatefulSet, or of whatever bears its metadata, that have a setting: who owns it, and the
 // GitOps tool that tracks it. An autoscaler does not leave a mark.
 func Targets(set metav1.Object) []Target {
@@ -131,7 +138,11 @@ func Targets(set metav1.Object) []Target {
 	}
 	flux(kustomize, "Kustomization")
 	flux(helm, "HelmRelease")
-	if tracked := or(annotations["argocd.argoproj.io/tracking-id"], or(annotations["argocd.argoproj.io/instance"], labels["argocd.argoproj.io/instance"])); tracked != "" {
+	tracked := or(annotations["argocd.argoproj.io/tracking-id"], or(annotations["argocd.argoproj.io/instance"], labels["argocd.argoproj.io/instance"]))
+	if annotations[helmRelease] == "" && len(found) == 0 { // by default Argo CD marks with the label that charts have, too
+		tracked = or(tracked, labels[instance])
+	}
+	if tracked != "" {
 		app, _, _ := strings.Cut(tracked, ":")
 		namespace := "argocd"
 		if own, name, found := strings.Cut(app, "_"); found {

@@ -69,15 +69,18 @@ func TestTargets(t *testing.T) {
 		meta metav1.ObjectMeta
 		want []Target
 	}{
-		"nobody":                     {metav1.ObjectMeta{}, nil},
-		"an operator":                {metav1.ObjectMeta{OwnerReferences: []metav1.OwnerReference{{APIVersion: "rabbitmq.com/v1beta1", Kind: "RabbitmqCluster", Name: "queue", Controller: new(true)}}}, []Target{target("rabbitmq.com", "RabbitmqCluster", "v1beta1", "shop", "queue")}},
-		"an unknown one":             {metav1.ObjectMeta{OwnerReferences: []metav1.OwnerReference{{APIVersion: "example.com/v1", Kind: "Thing", Name: "a", Controller: new(true)}}}, nil},
-		"no controller":              {metav1.ObjectMeta{OwnerReferences: []metav1.OwnerReference{{APIVersion: "rabbitmq.com/v1beta1", Kind: "RabbitmqCluster", Name: "queue"}}}, nil},
-		"Flux":                       {metav1.ObjectMeta{Labels: map[string]string{"kustomize.toolkit.fluxcd.io/name": "apps", "kustomize.toolkit.fluxcd.io/namespace": "flux-system"}}, []Target{target(kustomize, "Kustomization", "", "flux-system", "apps")}},
-		"Flux leaves it":             {metav1.ObjectMeta{Labels: map[string]string{"kustomize.toolkit.fluxcd.io/name": "apps"}, Annotations: map[string]string{"kustomize.toolkit.fluxcd.io/reconcile": "disabled"}}, nil},
-		"a release":                  {metav1.ObjectMeta{Labels: map[string]string{"helm.toolkit.fluxcd.io/name": "web"}}, []Target{target(helm, "HelmRelease", "", "shop", "web")}},
-		"Argo CD":                    {metav1.ObjectMeta{Annotations: map[string]string{"argocd.argoproj.io/tracking-id": "store:apps/StatefulSet:shop/web"}}, []Target{target(argo, "Application", "", "argocd", "store")}},
-		"Argo CD, its own namespace": {metav1.ObjectMeta{Labels: map[string]string{"argocd.argoproj.io/instance": "teams_store"}}, []Target{target(argo, "Application", "", "teams", "store")}},
+		"nobody":                            {metav1.ObjectMeta{}, nil},
+		"an operator":                       {metav1.ObjectMeta{OwnerReferences: []metav1.OwnerReference{{APIVersion: "rabbitmq.com/v1beta1", Kind: "RabbitmqCluster", Name: "queue", Controller: new(true)}}}, []Target{target("rabbitmq.com", "RabbitmqCluster", "v1beta1", "shop", "queue")}},
+		"an unknown one":                    {metav1.ObjectMeta{OwnerReferences: []metav1.OwnerReference{{APIVersion: "example.com/v1", Kind: "Thing", Name: "a", Controller: new(true)}}}, nil},
+		"no controller":                     {metav1.ObjectMeta{OwnerReferences: []metav1.OwnerReference{{APIVersion: "rabbitmq.com/v1beta1", Kind: "RabbitmqCluster", Name: "queue"}}}, nil},
+		"Flux":                              {metav1.ObjectMeta{Labels: map[string]string{"kustomize.toolkit.fluxcd.io/name": "apps", "kustomize.toolkit.fluxcd.io/namespace": "flux-system"}}, []Target{target(kustomize, "Kustomization", "", "flux-system", "apps")}},
+		"Flux leaves it":                    {metav1.ObjectMeta{Labels: map[string]string{"kustomize.toolkit.fluxcd.io/name": "apps"}, Annotations: map[string]string{"kustomize.toolkit.fluxcd.io/reconcile": "disabled"}}, nil},
+		"a release":                         {metav1.ObjectMeta{Labels: map[string]string{"helm.toolkit.fluxcd.io/name": "web"}}, []Target{target(helm, "HelmRelease", "", "shop", "web")}},
+		"Argo CD":                           {metav1.ObjectMeta{Annotations: map[string]string{"argocd.argoproj.io/tracking-id": "store:apps/StatefulSet:shop/web"}}, []Target{target(argo, "Application", "", "argocd", "store")}},
+		"Argo CD, its own namespace":        {metav1.ObjectMeta{Labels: map[string]string{"argocd.argoproj.io/instance": "teams_store"}}, []Target{target(argo, "Application", "", "teams", "store")}},
+		"H8: Argo CD, by its default label": {metav1.ObjectMeta{Labels: map[string]string{"app.kubernetes.io/instance": "store"}}, []Target{target(argo, "Application", "", "argocd", "store")}},
+		"H8: Helm alone":                    {metav1.ObjectMeta{Labels: map[string]string{"app.kubernetes.io/instance": "store"}, Annotations: map[string]string{"meta.helm.sh/release-name": "store"}}, nil},
+		"H8: Flux has the chart":            {metav1.ObjectMeta{Labels: map[string]string{"app.kubernetes.io/instance": "web", "helm.toolkit.fluxcd.io/name": "web"}}, []Target{target(helm, "HelmRelease", "", "shop", "web")}},
 	} {
 		tc.meta.Namespace = "shop"
 		if diff := cmp.Diff(tc.want, Targets(&tc.meta)); diff != "" {

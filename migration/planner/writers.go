@@ -51,7 +51,13 @@ func (p writerPlanner) pause() *plan.Decision {
 		return &plan.Decision{Hold: hold}
 	}
 	for _, w := range p.Writers.List {
-		if !w.Writes || !w.Found {
+		if !w.Writes {
+			continue
+		}
+		if finding := p.notFound(w); finding != nil {
+			return &plan.Decision{Hold: finding.Hold()}
+		}
+		if !w.Found {
 			continue
 		}
 		if decision := p.pauseOne(w); decision != nil {
@@ -59,6 +65,20 @@ func (p writerPlanner) pause() *plan.Decision {
 		}
 	}
 	return nil
+}
+
+// notFound is why a writer cannot be paused that a mark of the source leads to, and that is not in its cluster: Argo CD and Flux often
+// run in another one. Nil: it is there, or a person has paused it.
+func (p writerPlanner) notFound(w plan.Writer) *plan.Finding {
+	if w.Found || slices.Contains(p.Spec.WritersPaused, w.Path()) {
+		return nil
+	}
+	return &plan.Finding{
+		Reason: api.ReasonWriterNotFound, Object: fmt.Sprintf("%s in cluster %s", w, p.Source.Cluster),
+		Message: fmt.Sprintf("a mark on %s leads to %s, which is to be paused and is not in cluster %s: it may be in another cluster, and would write replicas back while ordinals move", p.Source.Object(), w, p.Source.Cluster),
+		Remedy: fmt.Sprintf("find it where the tool runs, pause it there and leave it paused until the end; then say so: --paused-by-hand %[1]s, or spec.writers.pausedByHand: [%[1]s]. Say the same where the mark is nobody's, as that of a Helm release that is installed by hand",
+			w.Path()),
+	}
 }
 
 // unread stalls while it is not known who writes the source.
@@ -111,7 +131,7 @@ func writerFindings(s plan.Snapshot) []plan.Finding {
 	}
 	var findings []plan.Finding
 	for _, w := range p.Writers.List {
-		if finding := cmp.Or(p.heldBy(w), p.doubted(w)); w.Writes && finding != nil {
+		if finding := cmp.Or(p.notFound(w), p.heldBy(w), p.doubted(w)); w.Writes && finding != nil {
 			findings = append(findings, *finding)
 		}
 	}

@@ -88,3 +88,33 @@ func TestK8UnconfirmedWriter(t *testing.T) {
 		}
 	}
 }
+
+// TestH8WriterNotFound: a writer that a mark leads to and that is not seen is not none: nothing is stopped until a person says that it
+// is paused.
+func TestH8WriterNotFound(t *testing.T) {
+	w := plan.Writer{WriterReference: api.WriterReference{Group: "argoproj.io", Kind: "Application", Namespace: "argocd", Name: "store"}, Writes: true}
+	for name, tc := range map[string]struct {
+		change but
+		want   string
+	}{
+		"it is not found":         {nil, api.ReasonWriterNotFound},
+		"it is said to be paused": {but{func(s *plan.Snapshot) { s.Spec.WritersPaused = []string{"Application/argocd/store"} }}, ""},
+		"another one is":          {but{func(s *plan.Snapshot) { s.Spec.WritersPaused = []string{"Application/argocd/web"} }}, api.ReasonWriterNotFound},
+		"nobody asked":            {but{func(s *plan.Snapshot) { s.Spec.PauseWriters = false }}, ""},
+		"it goes back":            {but{rollback}, ""},
+	} {
+		p := halfway(append(but{func(s *plan.Snapshot) {
+			s.Spec.PauseWriters, s.Writers = true, plan.Writers{Read: true, List: []plan.Writer{w}}
+		}}, tc.change...).all)
+		got, found := "", writerFindings(p.View.Snapshot)
+		if decision := (writerPlanner{p.View}).pause(); decision != nil && decision.Hold != nil && decision.Hold.Stalled {
+			got = decision.Hold.Reason
+			if !strings.Contains(decision.Hold.Remedy, "--paused-by-hand Application/argocd/store") {
+				t.Errorf("%s: %s", name, decision.Hold.Remedy)
+			}
+		}
+		if got != tc.want || name != "it goes back" && (len(found) > 0) != (tc.want != "") {
+			t.Errorf("%s: %q, %+v", name, got, found)
+		}
+	}
+}

@@ -200,7 +200,10 @@ func (t *task) adopt(m *api.Migration) {
 		m.Spec.Hooks = t.requested.Spec.Hooks
 	}
 	if t.spec.Given(flags.PauseWriters) {
-		m.Spec.Writers = t.requested.Spec.Writers
+		m.Spec.Writers.Pause = t.requested.Spec.Writers.Pause
+	}
+	if t.spec.Given(flags.PausedByHand) {
+		m.Spec.Writers.PausedByHand = t.requested.Spec.Writers.PausedByHand
 	}
 	if t.spec.Given(flags.Volume) || t.spec.Given(flags.StorageClass) {
 		restore(m)

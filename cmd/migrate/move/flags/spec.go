@@ -43,6 +43,7 @@ type Spec struct {
 	recipe          recipe.Flags
 	schedule        schedule
 	pauseWriters    bool
+	pausedByHand    []string
 	dependencies    dependencies
 	flags           *pflag.FlagSet
 
@@ -70,6 +71,7 @@ const (
 	Gates          = "gates"
 	Hooks          = "hooks"
 	PauseWriters   = "pause-writers"
+	PausedByHand   = "paused-by-hand"
 )
 
 // Add adds all of them.
@@ -105,6 +107,7 @@ func (f *Spec) Add(flags *pflag.FlagSet) {
 	f.recipe.Add(flags)
 	f.schedule.add(flags)
 	flags.BoolVar(&f.pauseWriters, PauseWriters, false, "pause who else writes the source, as its operator, a ScaledObject or Flux, by the setting that each documents, and end that at the end")
+	flags.StringSliceVar(&f.pausedByHand, PausedByHand, nil, "a writer that you have paused where it is not seen, as in the cluster of Argo CD: KIND/NAMESPACE/NAME")
 	f.dependencies.add(flags)
 	flags.Var(f.cleanup, Cleanup, "what happens to the source's objects at the end; the storage itself always stays")
 }
@@ -126,7 +129,7 @@ func (f *Spec) Spec(source string, to Destination) (api.MigrationSpec, error) {
 		Ordinals:    api.OrdinalsSpec{Order: api.HighestFirst},
 		Mode:        api.ModeRun,
 		Services:    api.ServicesSpec{Export: f.exportServices},
-		Writers:     api.WritersSpec{Pause: f.pauseWriters},
+		Writers:     api.WritersSpec{Pause: f.pauseWriters, PausedByHand: f.pausedByHand},
 		Cleanup:     api.CleanupSpec{Source: api.CleanupRetain},
 	}
 	if err := to.check(); err != nil {
