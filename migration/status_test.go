@@ -93,6 +93,10 @@ func TestScheduleIsShown(t *testing.T) {
 func TestStepIsTimed(t *testing.T) {
 	began := time.Unix(1000, 0)
 	first, now := metav1.NewMicroTime(began), began.Add(time.Minute)
+	at := func(step api.Step) *api.Handoff {
+		moment := metav1.NewMicroTime(now)
+		return &api.Handoff{Step: step, StepTime: moment, Steps: []api.StepStart{{Step: step, Time: moment}}}
+	}
 	for name, tc := range map[string]struct {
 		have *api.Handoff
 		step api.Step
@@ -101,8 +105,8 @@ func TestStepIsTimed(t *testing.T) {
 		"no handoff":         {nil, api.StepGate, nil},
 		"no step":            {&api.Handoff{Step: api.StepGate, StepTime: first}, "", &api.Handoff{Step: api.StepGate, StepTime: first}},
 		"the same step":      {&api.Handoff{Step: api.StepGate, StepTime: first}, api.StepGate, &api.Handoff{Step: api.StepGate, StepTime: first}},
-		"the next step":      {&api.Handoff{Step: api.StepGate, StepTime: first}, api.StepScaleDown, &api.Handoff{Step: api.StepScaleDown, StepTime: metav1.NewMicroTime(now)}},
-		"without its moment": {&api.Handoff{Step: api.StepGate}, api.StepGate, &api.Handoff{Step: api.StepGate, StepTime: metav1.NewMicroTime(now)}},
+		"the next step":      {&api.Handoff{Step: api.StepGate, StepTime: first}, api.StepScaleDown, at(api.StepScaleDown)},
+		"without its moment": {&api.Handoff{Step: api.StepGate}, api.StepGate, at(api.StepGate)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := &api.Migration{ObjectMeta: metav1.ObjectMeta{Generation: 7}}

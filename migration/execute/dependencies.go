@@ -126,8 +126,8 @@ func conflict(kind dependencies.Kind, name string) error {
 // replaceCopy deletes the very copy that was judged, where another one is to take its place: only once the API server has shown that it
 // would let that one in. It is rehearsed under a name of its own, and the one that goes makes room in the quotas.
 func (e *Executor) replaceCopy(ctx context.Context, at endpoint.Endpoint, effect plan.Effect) error {
-	if effect.Copied.Origin == "" {
-		return removeCopy(ctx, at, effect)
+	if kind, _ := dependencies.KindOf(effect.Kind); kind.Storage || effect.Copied.Origin == "" {
+		return removeCopy(ctx, at, effect) // nothing is to take its place
 	}
 	copied, _, err := e.CopyOf(ctx, effect)
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -67,8 +68,23 @@ func (p hookPlanner) due(point api.HookPoint, ordinal int32) *plan.HookTurn {
 		if !hook.Over(turn.Run) {
 			return &turn
 		}
+		if p.stale(turn) {
+			turn = p.again(turn)
+			turn.Run.State, turn.Run.Message = api.HookPending, ""
+			return &turn
+		}
 	}
 	return nil
+}
+
+// hookCounts is for how long it counts that a hook before a stop has run: what it has prepared may be over when the stop comes later.
+const hookCounts = 15 * time.Minute
+
+// stale says whether a hook has run before a stop that has not come since: it is run once more.
+func (p hookPlanner) stale(t plan.HookTurn) bool {
+	stands := p.giver.Set.Presence == plan.Seen && p.giver.Set.Has(t.Ordinal())
+	ended := t.Run.LastTransitionTime
+	return t.Hook.Point == api.HookBeforeOrdinal && t.Run.State == api.HookSucceeded && stands && !ended.IsZero() && p.Now.Sub(ended.Time) > hookCounts
 }
 
 // dueOnce is the first hook of a point of the migration itself that is not over; nil: all are.

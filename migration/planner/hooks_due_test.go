@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -122,6 +123,39 @@ func TestHookWaits(t *testing.T) {
 	} {
 		if got := (hookPlanner{halfway(tc.but.all).View}).waits(tc.arrived, tc.next); got != tc.want {
 			t.Errorf("%s: waits %t", name, got)
+		}
+	}
+}
+
+// TestH12HookBeforeALateStop: a hook that has run before a stop counts for a while; where the stop comes later it is run once more, by
+// another Job. One that a person has skipped is not, and neither are those of other points.
+func TestH12HookBeforeALateStop(t *testing.T) {
+	for name, tc := range map[string]struct {
+		state  api.HookState
+		ago    time.Duration
+		change func(*plan.Snapshot)
+		again  bool
+	}{
+		"a moment ago":                 {api.HookSucceeded, time.Minute, nil, false},
+		"hours ago":                    {api.HookSucceeded, 6 * time.Hour, nil, true},
+		"hours ago, by a person":       {api.HookSkipped, 6 * time.Hour, nil, false},
+		"hours ago, and it is stopped": {api.HookSucceeded, 6 * time.Hour, func(s *plan.Snapshot) { s.Source.Set.Replicas = 1 }, false},
+	} {
+		p := halfway(func(s *plan.Snapshot) {
+			s.Spec.Hooks = []api.Hook{{Name: "step-down", Point: api.HookBeforeOrdinal}}
+			s.Record.Hooks = []api.HookRun{{
+				Name: "step-down", Point: api.HookBeforeOrdinal, Ordinal: new(int32(1)), Attempt: 1, Job: "step-down-1", UID: "u", State: tc.state, LastTransitionTime: metav1.NewTime(s.Now.Add(-tc.ago)),
+			}}
+			if tc.change != nil {
+				tc.change(s)
+			}
+		})
+		due := hookPlanner{p.View}.due(api.HookBeforeOrdinal, 1)
+		if (due != nil) != tc.again {
+			t.Errorf("%s: %+v", name, due)
+		}
+		if due != nil && (due.Run.Attempt != 2 || due.Run.Job == "step-down-1" || due.Run.UID != "" || due.Run.State != api.HookPending) {
+			t.Errorf("%s: %+v", name, due.Run)
 		}
 	}
 }

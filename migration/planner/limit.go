@@ -33,7 +33,7 @@ func (p limitPlanner) turnBack(k int32, held []plan.OrdinalVolume) *plan.Decisio
 		if p.gone(v, pair) {
 			return nil
 		}
-		if limited, is := v.Way().(volumes.Limited); is && late == nil && limited.Overdue(pair, max(p.spent(api.StepAwaitRelease), p.spent(api.StepCarryVolumes))) {
+		if limited, is := v.Way().(volumes.Limited); is && late == nil && limited.Overdue(pair, p.downFor()) {
 			late = &held[i]
 		}
 	}

@@ -29,7 +29,6 @@ package planner
 import (
 	"cmp"
 	"fmt"
-	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -126,15 +125,6 @@ func (p *View) held(step api.Step, hold plan.Hold) *plan.Decision {
 	hold.Stalled = true
 	hold.Message = fmt.Sprintf("ordinal %d has been at %s for longer than %s: %s", p.Record.Handoff.Ordinal, step, p.Spec.Deadline, hold.Message)
 	return decision
-}
-
-// spent is how long the ordinal has been at a step, as far as it is recorded.
-func (p *View) spent(step api.Step) time.Duration {
-	handoff := p.Record.Handoff
-	if handoff.Step != step || handoff.StepTime.IsZero() {
-		return 0
-	}
-	return p.Now.Sub(handoff.StepTime.Time)
 }
 
 // next returns the ordinal that moves next in the plan's direction.

@@ -1,0 +1,55 @@
+package planner
+
+import (
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/sliceshift/sliceshift/migration/plan"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+// TestH12LimitsHaveAStartOfTheirOwn: a step that is left and comes again has taken time all the while, and for how long an ordinal is
+// down does not depend on the step that it is at.
+func TestH12LimitsHaveAStartOfTheirOwn(t *testing.T) {
+	const k = 2
+	ago := func(s *plan.Snapshot, minutes time.Duration) metav1.MicroTime {
+		return metav1.NewMicroTime(s.Now.Add(-minutes * time.Minute))
+	}
+	down := func(s *plan.Snapshot) {
+		s.Record.Stopped = &api.StoppedOrdinal{Ordinal: k, StopTime: ago(s, 32)}
+		s.Record.Handoff = &api.Handoff{
+			Ordinal: k, StartTime: ago(s, 60), Step: api.StepAwaitRelease, StepTime: ago(s, 1),
+			Steps: []api.StepStart{{Step: api.StepGate, Time: ago(s, 59)}, {Step: api.StepAwaitRelease, Time: ago(s, 31)}, {Step: api.StepCarryVolumes, Time: ago(s, 20)}},
+		}
+	}
+	for name, tc := range map[string]struct {
+		change func(*plan.Snapshot)
+		step   api.Step
+		spent  time.Duration
+		down   time.Duration
+	}{
+		"a step that came again":          {nil, api.StepAwaitRelease, 31, 32},
+		"one that it is not at":           {nil, api.StepCarryVolumes, 20, 32},
+		"one of before the stop":          {nil, api.StepGate, 0, 32},
+		"one that has not come":           {nil, api.StepAwaitReadiness, 0, 32},
+		"it was turned round since":       {func(s *plan.Snapshot) { s.Record.Handoff.StartTime = ago(s, 5) }, api.StepAwaitRelease, 1, 32},
+		"another one is down":             {func(s *plan.Snapshot) { s.Record.Stopped.Ordinal = 1 }, api.StepAwaitRelease, 1, 1},
+		"nobody knows since when":         {func(s *plan.Snapshot) { s.Record.Stopped = nil }, api.StepAwaitRelease, 1, 1},
+		"an older record, of its volumes": {func(s *plan.Snapshot) { s.Record.Stopped, s.Record.Handoff.Step = nil, api.StepCarryVolumes }, api.StepCarryVolumes, 1, 1},
+	} {
+		p := halfway(func(s *plan.Snapshot) {
+			down(s)
+			if tc.change != nil {
+				tc.change(s)
+			}
+		})
+		if got := p.spent(tc.step); got != tc.spent*time.Minute {
+			t.Errorf("%s: spent %s, want %d min", name, got, tc.spent)
+		}
+		if got := p.downFor(); got != tc.down*time.Minute {
+			t.Errorf("%s: down for %s, want %d min", name, got, tc.down)
+		}
+	}
+}
