@@ -6,6 +6,7 @@ import (
 
 	"github.com/sliceshift/sliceshift/migration/internal/plantest"
 	"github.com/sliceshift/sliceshift/migration/plan"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
 // copied checks a write of a copy: it was asked for, is of something that pods need, and takes nothing
@@ -16,9 +17,14 @@ func (m *machine) copied(e plan.Effect, before plan.Snapshot, late bool) {
 	case e.Kind == "": // it is of no copy
 	case !before.Spec.Dependencies.Copy, !needed:
 		m.breaks("I9: %s, which nobody has asked for", e)
-	case e.Verb == plan.DeleteCopy && len(before.Destination.Pods) > 0 && !late:
+	case e.Verb == plan.DeleteCopy && len(before.Destination.Pods) > 0 && !late && (onItsWay(before) || !owed(before, e)):
 		m.breaks("%s while pods may need it", e)
 	}
+}
+
+// owed says whether it is recorded that a copy makes way for another one.
+func owed(s plan.Snapshot, e plan.Effect) bool {
+	return slices.ContainsFunc(s.Record.Owed, func(o api.OwedCopy) bool { return o.Kind == e.Kind && o.Name == e.Name && o.UID == e.UID })
 }
 
 // TestModelOfCopies explores every state of a migration that copies what its pods need, and deletes the

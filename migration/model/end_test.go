@@ -217,7 +217,7 @@ func (w *model) goodRest(last plan.Decision, g goal) string {
 		if len(w.held) > 0 {
 			return fmt.Sprintf("liveness: a pause keeps ordinals %v down", keys(w.held))
 		}
-		return ""
+		return w.uncopied()
 	}
 	if w.State.Numbers != nil && last.Hold.Reason == api.ReasonKindUnsupported && w.State.Destination.Set.Replicas == 0 {
 		return "" // it can never move, and says so

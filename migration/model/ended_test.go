@@ -48,6 +48,9 @@ func (m *machine) ended(last plan.Decision) string {
 	if wrong := m.misnamed(last.Done); wrong != "" && !m.tardy {
 		return wrong
 	}
+	if wrong := m.uncopied(); wrong != "" {
+		return wrong
+	}
 	switch {
 	case m.tardy:
 		return m.placed()

@@ -71,6 +71,8 @@ type machine struct {
 	zones int
 	// ran are the disks of method Empty that an ordinal has run on.
 	ran []string
+	// shut is the side that lets no pod in; empty: none.
+	shut plan.SideName
 	// handoffs counts those that have ended: each takes a while.
 	handoffs int
 	log      []string
@@ -379,7 +381,7 @@ func (m *machine) do(s step) bool {
 	case learns:
 		return m.relearn(s.side) || m.endRollOut(s.side)
 	case controls:
-		return m.ControlSet(s.side)
+		return (m.shut != s.side || !m.createsPod(s.side)) && m.ControlSet(s.side)
 	case budgets:
 		return m.syncBudget(s.side)
 	case binds:

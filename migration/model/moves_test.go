@@ -55,6 +55,7 @@ const (
 	mounts     // somebody mounts an ordinal's claim, and writes
 	overruns   // the copy of an ordinal that is down takes longer than it may
 	spares     // a person has nothing copied ahead any more
+	closes     // what was true when the migration began ends
 	firstFault = faulty
 )
 
@@ -131,6 +132,9 @@ func (x *explorer) moves(w *model) []move {
 	}
 	for i := range harms {
 		add(harm, i, 0)
+	}
+	for i := range closings {
+		add(closes, i, 0)
 	}
 	return list
 }
@@ -234,6 +238,8 @@ func (w *model) try(m move) bool {
 		return w.tryCopy(m)
 	case harm:
 		return w.doEdit(&harms[m.a])
+	case closes:
+		return w.doEdit(&closings[m.a])
 	case sickens, pins, lateMade:
 		return w.tryUnkind(m.deed, spot{plan.SideNames[m.a], int32(m.b)})
 	case aged, attached, evicting, fails, deleted, asks, nodeLost:

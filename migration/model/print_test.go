@@ -68,8 +68,9 @@ func (p *printer) of(w *model) fingerprint {
 		v := &w.State.Volumes[i]
 		p.bools(slices.Contains(w.ran, v.Source.Volume.Handle), slices.Contains(w.ran, v.Destination.Volume.Handle))
 	}
+	p.text(string(w.shut))
 	for _, d := range w.State.Dependencies.List {
-		p.bools(d.Copy.Found, d.Copy.Ours)
+		p.bools(d.Copy.Found, d.Copy.Ours, d.Rigid, d.Origin == d.Copy.Hash)
 		p.name(string(d.Copy.UID))
 		p.name(d.Copy.ResourceVersion)
 	}
@@ -291,7 +292,10 @@ func (p *printer) record(w *model, r plan.Record) {
 			p.bools(l.active && l.Engaged && l.Holder == r.Fence.Holder)
 		}
 	}
-	p.bools(r.TurnedBack != nil, r.AutomaticRollback != nil)
+	for _, owed := range r.Owed {
+		p.name(string(owed.UID))
+	}
+	p.bools(r.TurnedBack != nil, r.AutomaticRollback != nil, len(r.Owed) > 0)
 	p.number(int(r.HookTurns))
 	p.name("attempt" + strconv.Itoa(int(r.LastAttempt)))
 	for _, run := range r.Hooks {
@@ -381,6 +385,10 @@ func (p *printer) leader(w *model, l *leader) {
 	p.bools(l.active, l.Engaged, fresh, l.sent != nil, l.early != nil, l.Refusals > 0, l.Refusals > 1, len(l.Awaited) > 0)
 	if !l.active {
 		return
+	}
+	if l.arrived != nil && l.arrived.Finding != nil {
+		p.number(int(l.arrived.Ordinal) + 1)
+		p.text(string(l.arrived.Side))
 	}
 	if len(w.astray) > 0 || l.ids[plan.SourceSide] == "elsewhere" || l.ids[plan.DestinationSide] == "elsewhere" {
 		p.text(string(l.ids[plan.SourceSide]))

@@ -24,6 +24,8 @@ type process struct {
 	record   plan.Record
 	mode     api.Mode
 	deleting bool
+	// arrived is what was answered last of the start of an ordinal on the other side; nil: nothing that counts.
+	arrived *plan.Arrival
 	// ids are the clusters of both sides, as they were last asked for.
 	ids map[plan.SideName]types.UID
 }
@@ -153,7 +155,9 @@ func (m *machine) observe(p *process, shown plan.Snapshot, sc scope.Reads, c con
 	m.lookAtCopies(&s, p.record.Handoff)
 	s.Source.ClusterID, s.Destination.ClusterID = p.ids[plan.SourceSide], p.ids[plan.DestinationSide]
 	s.Now, s.Numbers, s.VolumesRead = m.State.Now, m.State.Numbers, sc.Volumes
-	return p.through(s)
+	s = p.through(s)
+	m.askArrival(p, &s, sc.Arrival)
+	return s
 }
 
 // forget takes out of a snapshot what is read live of one ordinal: nothing of that comes from the
@@ -383,6 +387,7 @@ func (m *machine) conclude(p *process, c conditions, step pass.Step, stood int) 
 	case pass.Write:
 		if decision.Effect.Verb == plan.ScaleDown && m.interleaved == stood {
 			m.gated(*decision.Effect)
+			m.letIn(*decision.Effect)
 		}
 		m.send(p, c.fate, step)
 	case pass.Rest:

@@ -1,0 +1,118 @@
+package model
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/sliceshift/sliceshift/migration/internal/pdbtest"
+	"github.com/sliceshift/sliceshift/migration/internal/plantest"
+	"github.com/sliceshift/sliceshift/migration/plan"
+	"github.com/sliceshift/sliceshift/migration/planner"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+// What was true when the migration began may end while it waits: a side lets no pod in any more, for a quota that fills or a policy
+// that changes; what pods need is replaced at the source by something that cannot be written over.
+
+// shutReasons are those of stalls while a side lets no pod in, and of waits for the pods that it does not create.
+var shutReasons = []string{
+	api.ReasonWriteRefused, api.ReasonPodMissing, api.ReasonPodNotReady, api.ReasonReplicaUnavailable, api.ReasonSourceNotHealthy, api.ReasonControllerBehind,
+	api.ReasonPodTerminating, api.ReasonPodRunning, api.ReasonRolloutInProgress,
+}
+
+var closings = []edit{
+	{name: "the destination lets no pod in", do: shuts(plan.DestinationSide), reasons: shutReasons},
+	{name: "the source lets no pod in", do: shuts(plan.SourceSide), reasons: shutReasons},
+	{name: "what pods need is replaced at the source, and cannot be changed", do: originReplaced, reasons: []string{api.ReasonAwaitingDeletion, api.ReasonPodNotReady, api.ReasonPodMissing}},
+}
+
+// shuts has a side create no pods, and say so to whoever asks.
+func shuts(name plan.SideName) func(*model) func(*model) {
+	return func(w *model) func(*model) {
+		if w.shut != "" {
+			return nil
+		}
+		w.shut = name
+		return func(w *model) { w.shut = "" }
+	}
+}
+
+// originReplaced replaces an immutable object that is copied. It stays so.
+func originReplaced(w *model) func(*model) {
+	for i := range w.State.Dependencies.List {
+		if d := &w.State.Dependencies.List[i]; d.Copy.Found && d.Origin == d.Copy.Hash {
+			d.Origin, d.Rigid = d.Origin+"'", true
+			begin := w.begin.Clone()
+			begin.Dependencies.List[i].Origin, begin.Dependencies.List[i].Rigid = d.Origin, true
+			w.begin = &begin
+			return func(*model) {}
+		}
+	}
+	return nil
+}
+
+// createsPod says whether the controller of a side would create a pod next.
+func (m *machine) createsPod(name plan.SideName) bool {
+	known, side := m.Controllers[name], m.State.Side(name)
+	for ordinal := known.Start; ordinal < known.Start+known.Replicas; ordinal++ {
+		if _, found := side.Pod(ordinal); !found {
+			return true
+		}
+	}
+	return false
+}
+
+// askArrival is what a process knows of the next ordinal's start on the other side: it asks where a decision rests on that, and again
+// while the answer is a bad one.
+func (m *machine) askArrival(p *process, s *plan.Snapshot, ordinal *int32) {
+	taker := planner.Giver(*s).Other()
+	switch {
+	case ordinal != nil:
+		p.arrived = &plan.Arrival{Ordinal: *ordinal, Side: taker}
+	case p.arrived == nil || p.arrived.Finding == nil || p.arrived.Side != taker:
+		p.arrived = nil
+		return
+	}
+	said := *p.arrived
+	if said.Finding = nil; m.shut == taker {
+		said.Finding = &plan.Finding{Reason: api.ReasonWriteRefused, Message: "it lets no pod in", Remedy: "let it in"}
+	}
+	p.arrived = &said
+	s.Arrival = &said
+}
+
+// letIn checks, where nobody else has acted since the pass began, that no ordinal is stopped that would not start on the other side.
+func (m *machine) letIn(e plan.Effect) {
+	if m.shut == e.Side.Other() && !goesBackDown(m.State, e) {
+		m.breaks("I6: %s although the %s lets no pod in", e, m.shut)
+	}
+}
+
+// uncopied says which copy the pods at the destination lack, though the source has its origin.
+func (m *machine) uncopied() string {
+	for _, d := range m.State.Dependencies.List {
+		if len(m.State.Destination.Pods) > 0 && m.State.Spec.Dependencies.Copy && d.Origin != "" && !d.Copy.Found {
+			return fmt.Sprintf("liveness: pods at the destination need %s %s, which is not there", d.Kind, d.Name)
+		}
+	}
+	return ""
+}
+
+// onItsWay says whether an ordinal has left the giver of the direction and has not arrived yet.
+func onItsWay(s plan.Snapshot) bool {
+	handoff := s.Record.Handoff
+	return handoff != nil && !s.Side(planner.Giver(s)).Set.Has(handoff.Ordinal)
+}
+
+// TestModelOfWhatEnds explores every state of small migrations in which what the checks had found ends on the way: no ordinal is
+// stopped that would not start on the other side, no pod is left without what it needs, and each run comes to an end, or to a true
+// reason (I6, I7).
+func TestModelOfWhatEnds(t *testing.T) {
+	kinds := kindsOfFault{closes, slow, turns}
+	exploreAll(t, []bound{
+		{"1 claim, a side shuts", plantest.Scenario{Replicas: 1, Templates: oneClaim, Budget: pdbtest.MaxUnavailable(1)}, 1, kinds, nil},
+		{"2, a side shuts, 2", plantest.Scenario{Replicas: 2, Budget: pdbtest.MaxUnavailable(1)}, 2, kindsOfFault{closes, turns}, nil},
+		{"2, what is copied is replaced, 2", plantest.Scenario{Replicas: 2, Copies: 1}, 2, kindsOfFault{closes, turns, deletion}, nil},
+		{"1, what is copied is replaced, writes, 2", plantest.Scenario{Replicas: 1, Copies: 1}, 2, kindsOfFault{closes, faulty}, nil},
+	}, findings{})
+}
