@@ -138,7 +138,7 @@ func (e *Executor) replaceCopy(ctx context.Context, at endpoint.Endpoint, effect
 	copied.SetName("")
 	copied.SetGenerateName(strings.TrimRight(name[:min(len(name), longest)], "-.") + "-")
 	if err := at.Live.Create(ctx, copied, client.DryRunAll); err != nil && !strings.Contains(err.Error(), "exceeded quota") {
-		return fmt.Errorf("what is to take its place is not let in: %w", err)
+		return fmt.Errorf("the copy that replaces it would be refused: %w", err)
 	}
 	return removeCopy(ctx, at, effect)
 }

@@ -1,8 +1,13 @@
 package observe
 
 import (
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/sliceshift/sliceshift/migration/endpoint"
+	"github.com/sliceshift/sliceshift/migration/plan"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
 // selection is which pods of a slice a PodDisruptionBudget selects. The disruption controller
@@ -38,4 +43,9 @@ func (f *observed) selects(selector labels.Selector) selection {
 		s.leavesOut = ""
 	}
 	return s
+}
+
+// SideOfSet is a side of which nothing but the StatefulSet was read.
+func SideOfSet(m *api.Migration, at endpoint.Endpoint, set *appsv1.StatefulSet) plan.Side {
+	return sideOf(m, &observed{endpoint: at, set: set})
 }

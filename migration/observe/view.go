@@ -72,11 +72,6 @@ func SpecOf(m *api.Migration, sameCluster bool) plan.Spec {
 	return spec
 }
 
-// SideOfSet is a side of which nothing but the StatefulSet was read.
-func SideOfSet(m *api.Migration, at endpoint.Endpoint, set *appsv1.StatefulSet) plan.Side {
-	return sideOf(m, &observed{endpoint: at, set: set})
-}
-
 // AsHandoff is a Migration as if an ordinal were on its way whose volumes are copied before it is its turn: they are
 // then read as those of one that is.
 func AsHandoff(m *api.Migration, ordinal int32) *api.Migration {

@@ -113,8 +113,8 @@ type Target struct {
 	Namespace, Name string
 }
 
-// instance is the label by which Argo CD knows its objects by default, and helmRelease is the annotation of an object that Helm has
-// installed by itself: that writes nothing again.
+// instance is the label by which Argo CD knows its objects by default, and helmRelease is the annotation of an object that a person
+// has installed with Helm, which writes nothing again.
 const (
 	instance    = "app.kubernetes.io/instance"
 	helmRelease = "meta.helm.sh/release-name"

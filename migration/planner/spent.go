@@ -7,7 +7,7 @@ import (
 )
 
 // spent is how long the ordinal has been at a step, as far as it is recorded. While it is down that is since the step first came: what is
-// left and comes again does not count anew.
+// left and comes again does not start from zero.
 func (p *View) spent(step api.Step) time.Duration {
 	handoff := p.Record.Handoff
 	var since time.Time

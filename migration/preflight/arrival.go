@@ -186,7 +186,7 @@ func (c arrivalChecks) cluster(ctx context.Context) (*plan.Finding, error) {
 	return nil, nil
 }
 
-// classes looks for the storage classes of the volumes that are made anew.
+// classes looks for the storage classes of the volumes that are created for it.
 func (c arrivalChecks) classes(ctx context.Context) (*plan.Finding, error) {
 	anew := &appsv1.StatefulSet{}
 	asked := storage.Asked{Forms: c.forms, Anew: map[string]bool{}}

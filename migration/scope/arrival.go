@@ -17,3 +17,9 @@ func arriving(s plan.Snapshot, decision plan.Decision) *int32 {
 func (sc Reads) asksOf(need Reads) bool {
 	return need.Arrival == nil || sc.Arrival != nil && *sc.Arrival == *need.Arrival
 }
+
+// takesForAnother says whether a record takes one StatefulSet for another one.
+func takesForAnother(s plan.Snapshot, decision plan.Decision) bool {
+	was, is := s.Record.Baseline, decision.Record.Baseline
+	return was.DestinationUID != "" && is.DestinationUID != was.DestinationUID || is.SourceUID != was.SourceUID
+}

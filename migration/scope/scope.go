@@ -228,12 +228,6 @@ func (sc Reads) kinds(need Reads) bool {
 	return listed && (sc.Pods || !need.Pods) && (sc.Budgets || !need.Budgets) && (sc.Volumes || !need.Volumes)
 }
 
-// takesForAnother says whether a record takes one StatefulSet for another one.
-func takesForAnother(s plan.Snapshot, decision plan.Decision) bool {
-	was, is := s.Record.Baseline, decision.Record.Baseline
-	return was.DestinationUID != "" && is.DestinationUID != was.DestinationUID || is.SourceUID != was.SourceUID
-}
-
 // Sides are sides of which something is read.
 type Sides uint8
 
