@@ -230,7 +230,7 @@ generate: ## Deep copies, the resource definitions, the pages that the code writ
 	$(CRDGEN) object paths="./migration/v1alpha1;./slices/v1alpha1"
 	$(CRDGEN) crd paths=./migration/v1alpha1 output:crd:dir=config/crd
 	$(CRDGEN) crd:generateEmbeddedObjectMeta=true paths=./slices/v1alpha1 output:crd:dir=config/crd
-	$(GO) run ./hack/slicecrd config/crd/apps.sliceshift.io_statefulsets.yaml
+	$(GO) run ./hack/slicecrd config/crd/apps.sliceshift.io_statefulsets.yaml config/crd/migration.sliceshift.io_migrations.yaml
 	$(GO) test -count=1 ./docs -run 'TestScenarios|TestFigures|TestMessages|TestPreflight|TestRecipes|TestMetrics$$|TestAlerts|TestDashboard|TestReference' -update
 	$(GO) test -count=1 ./cmd/migrate -run 'TestReference' -update
 	$(GO) test -count=1 ./charts -run TestSchema -update

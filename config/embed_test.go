@@ -326,7 +326,8 @@ func TestSamples(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			var migration api.Migration
+			type strict api.Migration
+			var migration strict
 			if err := yaml.UnmarshalStrict(data, &migration); err != nil {
 				t.Fatalf("not a Migration: %v", err)
 			}

@@ -81,11 +81,11 @@ func TestRecipesScripts(t *testing.T) {
 		jobs := map[string]batchv1.JobSpec{}
 		for _, gate := range filled.Gates {
 			if gate.Job != nil {
-				jobs[gate.Name] = gate.Job.Spec
+				jobs[gate.Name] = gate.Job.Spec.JobSpec
 			}
 		}
 		for _, hook := range filled.Hooks {
-			jobs[hook.Name] = hook.Job.Spec
+			jobs[hook.Name] = hook.Job.Spec.JobSpec
 		}
 		for name, job := range jobs {
 			t.Run(r.Name+" "+name, func(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 	dto "github.com/prometheus/client_model/go"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
+	_ "github.com/sliceshift/sliceshift/internal/clusters/fresh"
 	"github.com/sliceshift/sliceshift/internal/metric"
 	_ "github.com/sliceshift/sliceshift/migration"
 	_ "github.com/sliceshift/sliceshift/slices"

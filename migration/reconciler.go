@@ -25,6 +25,7 @@ import (
 
 	"github.com/sliceshift/sliceshift/internal/clusters"
 	"github.com/sliceshift/sliceshift/internal/records"
+	"github.com/sliceshift/sliceshift/internal/tolerant"
 	"github.com/sliceshift/sliceshift/migration/berths"
 	"github.com/sliceshift/sliceshift/migration/health"
 	"github.com/sliceshift/sliceshift/migration/metrics"
@@ -173,6 +174,9 @@ func again(result ctrl.Result, err error) (ctrl.Result, error) {
 }
 
 func (r *Reconciler) step(ctx context.Context, m *api.Migration) (ctrl.Result, error) {
+	if err := tolerant.Check(m); err != nil {
+		return r.unreadable(ctx, m, err)
+	}
 	if ended(m) {
 		r.drop(client.ObjectKeyFromObject(m))
 		r.nextWave(ctx, m.Namespace)

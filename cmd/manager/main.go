@@ -24,8 +24,10 @@ import (
 	"github.com/sliceshift/sliceshift/cmd/manager/page"
 	"github.com/sliceshift/sliceshift/config"
 	"github.com/sliceshift/sliceshift/internal/clusters"
+	"github.com/sliceshift/sliceshift/internal/clusters/fresh"
 	"github.com/sliceshift/sliceshift/internal/heap"
 	"github.com/sliceshift/sliceshift/internal/kubeconfig"
+	"github.com/sliceshift/sliceshift/internal/metric"
 	"github.com/sliceshift/sliceshift/internal/version"
 	"github.com/sliceshift/sliceshift/migration"
 	"github.com/sliceshift/sliceshift/migration/berths"
@@ -120,7 +122,9 @@ func newManager(local *rest.Config, settings config.Config) (ctrl.Manager, error
 	if settings.WatchNamespace != "" {
 		options.Cache.DefaultNamespaces = map[string]cache.Config{settings.WatchNamespace: {}}
 	}
-	options.Cache = observe.CacheOptions(options.Cache)
+	watches := &fresh.Watches{}
+	metric.Serve(watches)
+	options.Cache = watches.Options(observe.CacheOptions(options.Cache))
 	mgr, err := ctrl.NewManager(own, options)
 	if err != nil {
 		return nil, err
@@ -128,7 +132,7 @@ func newManager(local *rest.Config, settings config.Config) (ctrl.Manager, error
 	if err := mgr.AddHealthzCheck("ping", healthz.Ping); err != nil {
 		return nil, err
 	}
-	return mgr, mgr.AddReadyzCheck("ping", healthz.Ping)
+	return mgr, mgr.AddReadyzCheck("cache", watches.Check)
 }
 
 // metricsOptions make the metrics server ask the API server who may read.

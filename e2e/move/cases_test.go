@@ -125,6 +125,8 @@ var embeddedOnly = map[string]string{
 	"TestSuccessor":                    ownServers,
 	"TestWaves":                        ownServers,
 	"TestHandoffsAtOnce":               "what the manager lets be under way: kubelets have no part in it",
+	"TestK0Decodes":                    ownServers,
+	"TestK0Tenants":                    ownServers,
 	"TestHostile":                      ownServers,
 	"TestHostileSilence":               ownServers,
 	"TestHostileMemory":                ownServers,

@@ -15,7 +15,7 @@ import (
 
 // runsJobs is a gate that runs a Job, every pod of which is the last.
 func runsJobs(at ...api.GatePoint) api.HealthGate {
-	return quick(api.HealthGate{Name: "leave-the-ring", At: at, Job: &api.JobGate{Spec: oneTry()}})
+	return quick(api.HealthGate{Name: "leave-the-ring", At: at, Job: &api.JobGate{Spec: api.JobSpec{JobSpec: oneTry()}}})
 }
 
 // endJobs ends the pods of Jobs as their containers would, until the test ends: well, or else badly.

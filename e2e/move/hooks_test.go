@@ -28,7 +28,7 @@ import (
 
 // hook is one whose Job has a pod that is never tried again.
 func hook(name string, point api.HookPoint) api.Hook {
-	return api.Hook{Name: name, Point: point, Job: api.HookJob{Spec: oneTry()}}
+	return api.Hook{Name: name, Point: point, Job: api.HookJob{Spec: api.JobSpec{JobSpec: oneTry()}}}
 }
 
 func withHooks(hooks ...api.Hook) harness.Setting {

@@ -41,7 +41,7 @@ func TestHookBehindAFailingWebhook(t *testing.T) {
 			}},
 		}},
 	}
-	rehearsed := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: "rehearsed"}, Spec: hook("leave", api.HookBeforeOrdinal).Job.Spec}
+	rehearsed := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: "rehearsed"}, Spec: hook("leave", api.HookBeforeOrdinal).Job.Spec.JobSpec}
 	rehearsed.Spec.Template.Spec.RestartPolicy = corev1.RestartPolicyNever
 	gone := false
 	v.Run(harness.Arrival(1)(func() error {

@@ -1,5 +1,5 @@
-// Command slicecrd finishes what controller-gen made of the slice API: it puts the
-// rules and defaults of amendments.yaml into the parts of the schema that are types of
+// Command slicecrd finishes what controller-gen made of our APIs: it has the API server refuse what the types do not decode.
+// In that of slices it puts the rules and defaults of amendments.yaml into the parts of the schema that are types of
 // Kubernetes, where our own types can carry no marker, takes out rules that apps/v1 does
 // not have, and the descriptions, which alone would be three quarters of the file.
 package main
@@ -45,19 +45,27 @@ func main() {
 }
 
 func run(args []string) error {
-	if len(args) != 1 {
-		return errors.New("usage: slicecrd FILE (the resource definition that controller-gen wrote)")
+	if len(args) == 0 {
+		return errors.New("usage: slicecrd FILE... (the resource definitions that controller-gen wrote)")
 	}
-	before, err := os.ReadFile(args[0])
-	if err != nil {
-		return err
+	for _, file := range args {
+		before, err := os.ReadFile(file)
+		if err != nil {
+			return err
+		}
+		after, err := finish(before, amendmentsFile)
+		if err != nil {
+			return fmt.Errorf("%s: %w", file, err)
+		}
+		if err := os.WriteFile(file, after, 0o600); err != nil {
+			return err
+		}
 	}
-	after, err := finish(before, amendmentsFile)
-	if err != nil {
-		return fmt.Errorf("%s: %w", args[0], err)
-	}
-	return os.WriteFile(args[0], after, 0o600)
+	return nil
 }
+
+// migrationKind is the kind whose types are all ours: they carry their rules.
+const migrationKind = "Migration"
 
 // finish returns the resource definition with the amendments.
 func finish(definition, additions []byte) ([]byte, error) {
@@ -70,8 +78,14 @@ func finish(definition, additions []byte) ([]byte, error) {
 		return nil, fmt.Errorf("amendments.yaml: %w", err)
 	}
 	for _, version := range crd.Spec.Versions {
-		if err := wanted.apply(version.Schema.OpenAPIV3Schema); err != nil {
-			return nil, fmt.Errorf("amendments.yaml: %w", err)
+		root := version.Schema.OpenAPIV3Schema
+		if crd.Spec.Names.Kind != migrationKind {
+			if err := wanted.apply(root); err != nil {
+				return nil, fmt.Errorf("amendments.yaml: %w", err)
+			}
+		}
+		if of, known := kinds[crd.Spec.Names.Kind]; known {
+			fit(root, of)
 		}
 	}
 	return render(&crd)

@@ -3,14 +3,17 @@ package clusters
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sliceshift/sliceshift/internal/tolerant"
 )
 
 // exact refuses answers about another object than was asked for: what is done with an answer is
-// done in the name of what was asked.
+// done in the name of what was asked. It refuses objects of which something could not be read, too.
 type exact struct {
 	client.Client
 	cluster string
@@ -18,7 +21,18 @@ type exact struct {
 
 // Get implements client.Reader.
 func (e exact) Get(ctx context.Context, key client.ObjectKey, object client.Object, opts ...client.GetOption) error {
-	return e.same(key, object, e.Client.Get(ctx, key, object, opts...))
+	if err := e.same(key, object, e.Client.Get(ctx, key, object, opts...)); err != nil {
+		return err
+	}
+	return whole(e.cluster, key, object)
+}
+
+// whole is an error where something was left out of what a cluster has answered: no decision is based on the rest.
+func whole(cluster string, key client.ObjectKey, object any) error {
+	if err := tolerant.Check(object); err != nil {
+		return fmt.Errorf("cluster %s: what is stored as %s cannot be read: %w; correct it: kubectl edit takes it as it is written", cluster, strings.Trim(key.String(), "/"), err)
+	}
+	return nil
 }
 
 // List implements client.Reader.
@@ -28,6 +42,9 @@ func (e exact) List(ctx context.Context, list client.ObjectList, opts ...client.
 	}
 	var options client.ListOptions
 	options.ApplyOptions(opts)
+	if err := whole(e.cluster, client.ObjectKey{Namespace: options.Namespace}, list); err != nil {
+		return err
+	}
 	if options.Namespace == "" {
 		return nil
 	}

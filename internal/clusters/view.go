@@ -93,7 +93,10 @@ func (v *View) Get(ctx context.Context, key client.ObjectKey, object client.Obje
 	case *corev1.PersistentVolume, *storagev1.VolumeAttachment:
 		return v.volumes.Get(ctx, key, object, opts...)
 	default:
-		return v.space.Get(ctx, key, object, opts...)
+		if err := v.space.Get(ctx, key, object, opts...); err != nil {
+			return err
+		}
+		return whole(v.connection.name, key, object)
 	}
 }
 
@@ -107,7 +110,10 @@ func (v *View) List(ctx context.Context, list client.ObjectList, opts ...client.
 	case *corev1.PersistentVolumeList, *storagev1.VolumeAttachmentList:
 		return v.volumes.List(ctx, list, opts...)
 	default:
-		return v.space.List(ctx, list, opts...)
+		if err := v.space.List(ctx, list, opts...); err != nil {
+			return err
+		}
+		return whole(v.connection.name, client.ObjectKey{Namespace: v.subscriber.namespace}, list)
 	}
 }
 

@@ -167,9 +167,10 @@ func (e *NotAMigrationError) Error() string {
 func (e *NotAMigrationError) Unwrap() error { return e.Cause }
 
 func (c ConfigMap) decode(object *corev1.ConfigMap) (*api.Migration, error) {
+	type strict api.Migration // without its own way to decode, which leaves out what does not fit
 	m := &api.Migration{}
 	text, found := object.Data[dataKey]
-	err := yaml.UnmarshalStrict([]byte(text), m)
+	err := yaml.UnmarshalStrict([]byte(text), (*strict)(m))
 	if !found {
 		err = fmt.Errorf("it has no key %s", dataKey)
 	}

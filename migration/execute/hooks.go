@@ -20,7 +20,7 @@ import (
 // saw it, would be run again.
 func HookJob(sides *endpoint.Pair, migration types.UID, t plan.HookTurn) *batchv1.Job {
 	job := jobs.New(jobs.Order{
-		Migration: migration, Namespace: sides.At(t.Side).Namespace, Name: t.Run.Job, Spec: t.Hook.Job.Spec,
+		Migration: migration, Namespace: sides.At(t.Side).Namespace, Name: t.Run.Job, Spec: t.Hook.Job.Spec.JobSpec,
 		Seconds: int64(t.Hook.Deadline().Seconds()), Told: toldTo(sides, t),
 	})
 	jobs.Hold(job)

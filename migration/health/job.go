@@ -31,8 +31,8 @@ type jobAsker struct {
 }
 
 func newJob(gate api.HealthGate, sides Sides) (*jobAsker, error) {
-	spec := *gate.Job.Spec.DeepCopy()
-	switch unfit := api.UnfitJob(spec); {
+	spec := *gate.Job.Spec.JobSpec.DeepCopy()
+	switch unfit := api.UnfitJob(gate.Job.Spec); {
 	case unfit != "":
 		return nil, refuse(api.ReasonGateInvalid, "no such Job can be run: "+unfit)
 	case spec.TTLSecondsAfterFinished != nil:

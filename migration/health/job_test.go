@@ -100,9 +100,9 @@ func (j *jobServer) the(t *testing.T) *batchv1.Job {
 
 // drain is a gate that runs a Job.
 func drain() api.HealthGate {
-	return api.HealthGate{Name: "leave-the-ring", Job: &api.JobGate{Spec: batchv1.JobSpec{Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
+	return api.HealthGate{Name: "leave-the-ring", Job: &api.JobGate{Spec: api.JobSpec{JobSpec: batchv1.JobSpec{Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
 		Containers: []corev1.Container{{Name: "drain", Image: "tools", Env: []corev1.EnvVar{{Name: "MINE", Value: "$(SLICESHIFT_POD)"}}}},
-	}}}}}
+	}}}}}}
 }
 
 func pends(says ...string) want { return want{Pending, api.ReasonGatePending, says, ""} }
@@ -210,7 +210,7 @@ func TestJobRefused(t *testing.T) {
 		"job.spec.selector: Jobs":              func(s *batchv1.JobSpec) { s.Selector = &metav1.LabelSelector{} },
 	} {
 		gate := drain()
-		change(&gate.Job.Spec)
+		change(&gate.Job.Spec.JobSpec)
 		wrong(says).check(t, ask(t.Context(), t, gate, Sides{}, web2))
 	}
 }

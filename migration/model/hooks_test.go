@@ -137,7 +137,7 @@ func isDown(s plan.Snapshot) bool {
 
 func hook(name string, point api.HookPoint) api.Hook {
 	spec := corev1.PodSpec{Containers: []corev1.Container{{Name: "tool", Image: "tool"}}}
-	return api.Hook{Name: name, Point: point, Job: api.HookJob{Spec: batchv1.JobSpec{Template: corev1.PodTemplateSpec{Spec: spec}}}}
+	return api.Hook{Name: name, Point: point, Job: api.HookJob{Spec: api.JobSpec{JobSpec: batchv1.JobSpec{Template: corev1.PodTemplateSpec{Spec: spec}}}}}
 }
 
 // TestModelOfHooks explores every state of a migration with a hook before or after its ordinal, whose Job runs,

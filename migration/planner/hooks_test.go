@@ -101,7 +101,7 @@ func (w *hooked) answer(do api.HookRemedy) {
 
 func hook(name string, point api.HookPoint) api.Hook {
 	template := corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "tool", Image: "tool"}}}}
-	return api.Hook{Name: name, Point: point, Job: api.HookJob{Spec: batchv1.JobSpec{Template: template}}}
+	return api.Hook{Name: name, Point: point, Job: api.HookJob{Spec: api.JobSpec{JobSpec: batchv1.JobSpec{Template: template}}}}
 }
 
 var allPoints = []api.Hook{

@@ -24,7 +24,7 @@ import (
 
 func tellHook(change func(*api.Hook)) api.Hook {
 	spec := batchv1.JobSpec{Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "tool", Image: "tool"}}}}}
-	hook := api.Hook{Name: "tell", Point: api.HookBeforeOrdinal, OnRollback: api.HookRollbackSkip, Job: api.HookJob{Spec: spec}}
+	hook := api.Hook{Name: "tell", Point: api.HookBeforeOrdinal, OnRollback: api.HookRollbackSkip, Job: api.HookJob{Spec: api.JobSpec{JobSpec: spec}}}
 	if change != nil {
 		change(&hook)
 	}

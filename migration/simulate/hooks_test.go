@@ -15,7 +15,7 @@ import (
 
 func hookAt(point api.HookPoint) api.Hook {
 	spec := corev1.PodSpec{Containers: []corev1.Container{{Name: "tool", Image: "tool"}}}
-	return api.Hook{Name: "tell", Point: point, Job: api.HookJob{Spec: batchv1.JobSpec{Template: corev1.PodTemplateSpec{Spec: spec}}}}
+	return api.Hook{Name: "tell", Point: point, Job: api.HookJob{Spec: api.JobSpec{JobSpec: batchv1.JobSpec{Template: corev1.PodTemplateSpec{Spec: spec}}}}}
 }
 
 // TestDryRunOfHooks: a dry run shows each hook where it runs, and none keeps it from its end; one that runs already

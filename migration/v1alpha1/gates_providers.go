@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"time"
 
-	batchv1 "k8s.io/api/batch/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -230,7 +229,7 @@ type JobGate struct {
 	// +kubebuilder:validation:Schemaless
 	// +kubebuilder:validation:Type=object
 	// +kubebuilder:pruning:PreserveUnknownFields
-	Spec batchv1.JobSpec `json:"spec"`
+	Spec JobSpec `json:"spec"`
 }
 
 // defaultJobSeconds is how long a Job may take that does not say it.

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"time"
 
-	batchv1 "k8s.io/api/batch/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 )
@@ -111,7 +110,7 @@ type HookJob struct {
 	// +kubebuilder:validation:Schemaless
 	// +kubebuilder:validation:Type=object
 	// +kubebuilder:pruning:PreserveUnknownFields
-	Spec batchv1.JobSpec `json:"spec"`
+	Spec JobSpec `json:"spec"`
 }
 
 // Deadline is how long the hook's Job may take.
@@ -225,8 +224,14 @@ func (h Hook) Unfit() string {
 }
 
 // UnfitJob says why no Job can be run as a spec says, and what to do about it; empty: one can.
-func UnfitJob(spec batchv1.JobSpec) string {
+func UnfitJob(spec JobSpec) string {
 	switch {
+	case spec.Unread != nil:
+		at := "job.spec"
+		if field := spec.Unread.Fault.Field; field != "" {
+			at += "." + field
+		}
+		return fmt.Sprintf("%s holds %s, which no Job can have there (%s); write it as the spec of a Job does: text needs quotes, and a number has none", at, spec.Unread.Fault.Value, spec.Unread.Fault.Why)
 	case len(spec.Template.Spec.Containers) == 0:
 		return "job.spec has no template with containers; write it as the spec of a Job"
 	case spec.Suspend != nil && *spec.Suspend:

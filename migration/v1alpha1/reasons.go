@@ -57,6 +57,7 @@ const (
 	ReasonNameImpossible       = "NameImpossible"
 	ReasonWriteRefused         = "WriteRefused"
 	ReasonStatusNotStored      = "StatusNotStored"
+	ReasonFieldUnreadable      = "FieldUnreadable"
 	ReasonAlreadyCompleted     = "AlreadyCompleted"
 	ReasonRecoveryUnconfirmed  = "RecoveryNotConfirmed"
 	ReasonNothingToRecover     = "NothingToRecover"

@@ -3,6 +3,8 @@ package v1alpha1
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/sliceshift/sliceshift/internal/tolerant"
 )
 
 // Migration moves the replicas of one StatefulSet to another cluster or
@@ -31,6 +33,9 @@ type Migration struct {
 	Spec MigrationSpec `json:"spec"`
 	// +optional
 	Status MigrationStatus `json:"status,omitempty"`
+	// Unreadable are the fields whose stored values do not fit them, and which were left out when the object was decoded.
+	// Nothing is done for a Migration that has some.
+	Unreadable []tolerant.Fault `json:"-"`
 }
 
 // MigrationList is a list of Migrations.

@@ -145,3 +145,6 @@ const (
 	ConditionReconciling = "Reconciling"
 	ConditionStalled     = "Stalled"
 )
+
+// ReasonFieldUnreadable is the reason of Stalled where a stored value does not fit its field.
+const ReasonFieldUnreadable = "FieldUnreadable"

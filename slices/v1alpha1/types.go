@@ -5,6 +5,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/sliceshift/sliceshift/internal/tolerant"
 )
 
 // StatefulSet is a slice of an application: the ordinals [start, start+replicas),
@@ -33,6 +35,9 @@ type StatefulSet struct {
 	// +optional
 	// +kubebuilder:default={observedGeneration: 0}
 	Status StatefulSetStatus `json:"status,omitempty"`
+	// Unreadable are the fields whose stored values do not fit them, and which were left out when the object was decoded.
+	// Nothing is done for a StatefulSet that has some.
+	Unreadable []tolerant.Fault `json:"-"`
 }
 
 // StatefulSetList is a list of StatefulSets.

@@ -1,0 +1,35 @@
+package slices
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
+)
+
+// unreadable tells of a set of which not all could be read. Its pods stay as they are: what was left out may be the number
+// of them.
+func (r *Reconciler) unreadable(ctx context.Context, set *api.StatefulSet, why error) (ctrl.Result, error) {
+	message := fmt.Sprintf("%v. Its pods stay as they are until all of it can be read. To mend it: kubectl edit statefulsets.apps.sliceshift.io -n %s %s", why, set.Namespace, set.Name)
+	before := set.DeepCopy()
+	if !meta.SetStatusCondition(&set.Status.Conditions, metav1.Condition{
+		Type: api.ConditionStalled, Status: metav1.ConditionTrue, Reason: api.ReasonFieldUnreadable, Message: message, ObservedGeneration: set.Generation,
+	}) {
+		return ctrl.Result{}, nil
+	}
+	log.FromContext(ctx).Info("not all of a set can be read", "message", message)
+	r.told.Eventf(set, nil, corev1.EventTypeWarning, api.ReasonFieldUnreadable, "Read", "%s", message)
+	err := r.Client.Status().Patch(ctx, set, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+	if apierrors.IsInvalid(err) { // an API server may refuse the object for what is stored
+		return ctrl.Result{}, nil
+	}
+	return whenChanged(client.IgnoreNotFound(err))
+}
