@@ -142,7 +142,7 @@ func NewEngine(m *api.Migration, options Options) *Engine {
 	}
 	sides := &endpoint.Pair{Source: source, Destination: destination}
 	e := &Engine{
-		clock: options.Clock, traffic: options.Traffic, records: options.Records, notify: options.Notify, state: pass.State{Holder: options.Holder}, sides: sides, policy: options.Policy, onward: options.Onward,
+		clock: options.Clock, traffic: options.Traffic, records: told{options.Records}, notify: options.Notify, state: pass.State{Holder: options.Holder}, sides: sides, policy: options.Policy, onward: options.Onward,
 		connections: map[plan.SideName]*clusters.Connection{plan.SourceSide: options.Source, plan.DestinationSide: options.Destination},
 	}
 	e.askers = func(gate api.HealthGate) (health.Asker, error) {
@@ -197,6 +197,8 @@ type Outcome struct {
 // Pass does one step: it observes, decides, and writes at most once, as package pass says. It
 // changes the status of m. An error means that the record could not be written.
 func (e *Engine) Pass(ctx context.Context, m *api.Migration) (Outcome, error) {
+	ctx, cancel := bounded(ctx)
+	defer cancel()
 	e.newest(m)
 	e.recall(m)
 	step := e.state.Begin(e.clock.Now(), observe.RecordOf(m), func(object string) string { return e.observed(ctx, object) })

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
@@ -67,21 +68,8 @@ func byUrgency() handler.EventHandler {
 	}
 }
 
-// begin says whether it is a request's turn; otherwise it is queued again when it is.
-func (r *Reconciler) begin(request reconcile.Request, urgency int) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.rota.Begin(request.NamespacedName, urgency)
-}
-
-// end lets the next one of a namespace take its turn.
-func (r *Reconciler) end(request reconcile.Request) {
-	r.mu.Lock()
-	next, urgency, found := r.rota.End(request.NamespacedName)
-	r.mu.Unlock()
-	if !found {
-		return
-	}
+// recall queues a request whose turn it is.
+func (r *Reconciler) recall(next types.NamespacedName, urgency int) {
 	r.queue.AddWithOpts(priorityqueue.AddOpts{Priority: &urgency}, reconcile.Request{NamespacedName: next})
 }
 

@@ -61,6 +61,7 @@ type Reconciler struct {
 	mu       sync.Mutex
 	engines  map[types.NamespacedName]*driven
 	rota     *queue.Rota
+	doubts   *doubts
 	silences *silences
 	line     *queue.Line
 	ledger   *ledger
@@ -115,6 +116,7 @@ func (d *driven) close() {
 // SetupWithManager registers the reconciler.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, limits Limits) error {
 	r.engines, r.rota, r.silences, r.line = map[types.NamespacedName]*driven{}, queue.NewRota(limits.Namespace), newSilences(), queue.NewLine(limits.Destination, limits.DestinationShare)
+	r.doubts = newDoubts(limits.Concurrency)
 	r.ledger, r.followed = newLedger(limits.Handoffs), metrics.All
 	r.relays = &relay.Bound{Most: limits.Relays, Namespace: limits.RelayShare}
 	return ctrl.NewControllerManagedBy(mgr).
@@ -138,7 +140,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	}
 	m := &api.Migration{}
 	missing := r.Client.Get(ctx, request.NamespacedName, m)
-	if !r.begin(request, priority(m)) {
+	if !r.begin(request, m, priority(m)) {
 		return ctrl.Result{}, nil
 	}
 	defer r.end(request)

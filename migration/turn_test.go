@@ -55,7 +55,7 @@ func newDesk(t *testing.T, all ...client.Object) *desk {
 	d.Reconciler = &Reconciler{
 		Client: c, Live: c, Events: events.NewFakeRecorder(100), Holder: "test", queue: priorityqueue.New[reconcile.Request]("test"),
 		Connector: &Connector{Secrets: c, Local: &rest.Config{Host: "https://east.invalid:1"}, DefaultServiceAccount: "default", Pool: pool},
-		engines:   map[types.NamespacedName]*driven{}, rota: queue.NewRota(5), silences: newSilences(), line: queue.NewLine(1, 1),
+		engines:   map[types.NamespacedName]*driven{}, rota: queue.NewRota(5), doubts: newDoubts(10), silences: newSilences(), line: queue.NewLine(1, 1),
 		followed: metrics.NewMigrations(clock.RealClock{}),
 	}
 	t.Cleanup(d.queue.ShutDown)

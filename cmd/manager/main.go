@@ -67,6 +67,7 @@ func run(args []string) error {
 	if err != nil {
 		return fmt.Errorf("connecting to the manager's own cluster: %w", err)
 	}
+	clusters.Impatient(local)
 	local.UserAgent = "sliceshift-manager/" + version.Get().Version
 	mgr, err := newManager(local, settings)
 	if err != nil {

@@ -127,6 +127,7 @@ var embeddedOnly = map[string]string{
 	"TestHandoffsAtOnce":               "what the manager lets be under way: kubelets have no part in it",
 	"TestK0Decodes":                    ownServers,
 	"TestK0Tenants":                    ownServers,
+	"TestK2RetryAfter":                 ownServers,
 	"TestHostile":                      ownServers,
 	"TestHostileSilence":               ownServers,
 	"TestHostileMemory":                ownServers,

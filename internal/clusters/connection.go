@@ -180,7 +180,7 @@ func (c *Connection) Serves(ctx context.Context, object client.Object) (bool, er
 	if err != nil {
 		return false, err
 	}
-	if _, err := c.core.mapper.RESTMapper.RESTMapping(gvk.GroupKind(), gvk.Version); err != nil {
+	if _, err := c.core.mapper.search(gvk.GroupKind(), gvk.Version); err != nil {
 		if meta.IsNoMatchError(err) {
 			return false, nil
 		}

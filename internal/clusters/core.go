@@ -57,7 +57,7 @@ func newCore(name string, config *rest.Config, mapper meta.RESTMapper, volumes *
 	config.UserAgent = "sliceshift"
 	clock := &skew{}
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
-		return printable.Transport{Next: starting.New(counted{dated{next, clock}})}
+		return printable.Transport{Next: starting.New(counted{dated{patience{next}, clock}})}
 	})
 	if config.QPS > 0 && config.RateLimiter == nil {
 		// Without it each kind would have a limit of its own.
@@ -76,12 +76,13 @@ func newCore(name string, config *rest.Config, mapper meta.RESTMapper, volumes *
 	}
 	c.upgrading = sync.OnceValues(func() (*http.Client, error) { return portforward.NewClient(config) })
 	c.http, c.guard = guarded(name, c.transport, c.scheme, pays)
-	c.http = lasting(c.http)
+	c.mapper.within = config.Timeout
 	if c.mapper.RESTMapper = mapper; mapper == nil {
 		if c.mapper.RESTMapper, err = apiutil.NewDynamicRESTMapper(config, c.http); err != nil {
 			return nil, fmt.Errorf("cluster %s: %w", name, err)
 		}
 	}
+	c.http = lasting(c.http)
 	return c, nil
 }
 

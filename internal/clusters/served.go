@@ -3,6 +3,7 @@ package clusters
 import (
 	"strings"
 	"sync"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -34,18 +35,20 @@ type served struct {
 type resources struct {
 	meta.RESTMapper
 	known *served
+	// within bounds how long a kind is searched for; 0: nothing does.
+	within time.Duration
 }
 
 // RESTMapping implements meta.RESTMapper.
 func (r resources) RESTMapping(kind schema.GroupKind, versions ...string) (*meta.RESTMapping, error) {
 	if len(versions) != 1 || r.known == nil {
-		return r.RESTMapper.RESTMapping(kind, versions...)
+		return r.search(kind, versions...)
 	}
 	key := kind.WithVersion(versions[0])
 	if found := r.known.find(key); found != nil {
 		return found, nil
 	}
-	found, err := r.RESTMapper.RESTMapping(kind, versions...)
+	found, err := r.search(kind, versions...)
 	if err == nil {
 		r.known.keep(key, found)
 	}

@@ -32,7 +32,7 @@ func TestServed(t *testing.T) {
 	first, second := &asked{RESTMapper: serves}, &asked{RESTMapper: serves}
 	at := server{host: "https://east"}
 	for _, identity := range []*asked{first, second} {
-		mapper := resources{identity, pool.known(at)}
+		mapper := resources{RESTMapper: identity, known: pool.known(at)}
 		for _, gvk := range []schema.GroupVersionKind{pods, pods, budgets} {
 			found, err := mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
 			if known := gvk == pods; known != (err == nil) || known && found.Resource.Resource != "pods" {
@@ -44,11 +44,11 @@ func TestServed(t *testing.T) {
 		t.Errorf("asked for (-want +got):\n%s", diff)
 	}
 	stranger := &asked{RESTMapper: serves}
-	if _, err := (resources{stranger, pool.known(server{host: "https://west"})}).RESTMapping(pods.GroupKind(), pods.Version); err != nil || len(stranger.kinds) != 1 {
+	if _, err := (resources{RESTMapper: stranger, known: pool.known(server{host: "https://west"})}).RESTMapping(pods.GroupKind(), pods.Version); err != nil || len(stranger.kinds) != 1 {
 		t.Errorf("another server is asked for %v: %v", stranger.kinds, err)
 	}
 	pool.forget(at)
-	if _, err := (resources{stranger, pool.known(at)}).RESTMapping(pods.GroupKind(), pods.Version); err != nil || len(stranger.kinds) != 2 {
+	if _, err := (resources{RESTMapper: stranger, known: pool.known(at)}).RESTMapping(pods.GroupKind(), pods.Version); err != nil || len(stranger.kinds) != 2 {
 		t.Errorf("once all have left, it is asked for %v: %v", stranger.kinds, err)
 	}
 }
@@ -99,7 +99,7 @@ func TestServesAsksForItself(t *testing.T) {
 		own  meta.RESTMapper
 		want bool
 	}{"its cluster does": {there, true}, "its cluster does not": {meta.NewDefaultRESTMapper(nil), false}} {
-		connection := &Connection{core: &core{scheme: NewScheme(), mapper: resources{tc.own, known}}}
+		connection := &Connection{core: &core{scheme: NewScheme(), mapper: resources{RESTMapper: tc.own, known: known}}}
 		if got, err := connection.Serves(t.Context(), &corev1.Pod{}); err != nil || got != tc.want {
 			t.Errorf("%s: %t, %v", name, got, err)
 		}

@@ -3,6 +3,7 @@ package observe
 import (
 	"context"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -21,11 +22,17 @@ type listing struct {
 	done chan struct{}
 }
 
+// aheadAtMost bounds how long a list is waited for.
+const aheadAtMost = time.Minute
+
+// listAhead asks for it. The pass that takes it may be the next one, when the context of this one has ended.
 func listAhead(ctx context.Context, of endpoint.Endpoint) *listing {
 	l := &listing{found: observed{endpoint: of}, done: make(chan struct{})}
+	reading, cancel := context.WithTimeout(context.WithoutCancel(ctx), aheadAtMost)
 	go func() {
 		defer close(l.done)
-		l.found.err = l.found.listPods(ctx, of.Live)
+		defer cancel()
+		l.found.err = l.found.listPods(reading, of.Live)
 	}()
 	return l
 }
