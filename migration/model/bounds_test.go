@@ -189,4 +189,5 @@ var faultNames = map[deed]string{
 	faulty: "writes lost, unanswered or late", slow: "slow writes", slowRead: "slow reads", standsOn: "caches that stand still",
 	cutSide: "unreachable sides", strays: "addresses that lead elsewhere", harm: "deletions and uses by others", sickens: "pods that do not become Ready", pins: "attachments that stay", lateMade: "late creations of pods", takeover: "a second leader", turns: "mode", deletion: "deletion", breaksHook: "hooks that fail or are lost", breaksCopy: "movers that fail, disks that fail, claims of copies and VolumeSnapshots that are deleted", mounts: "mounts by others", overruns: "copies that take longer than they may", spares: "a prefetch that is taken back", closes: "sides that let no pod in any more, origins of copies that are replaced",
 	evicting: "evictions", fails: "pods that fail", deleted: "pods that are deleted", nodeLost: "lost nodes", foreign: "foreign edits", rolls: "roll-outs", asks: "pods that are asked to go",
+	authors: "authors of budgets",
 }

@@ -7,7 +7,6 @@ import (
 
 	"github.com/sliceshift/sliceshift/migration/plan"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
-	"github.com/sliceshift/sliceshift/pdb"
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
@@ -55,8 +54,6 @@ var edits = []edit{
 	{name: "the destination is scaled up", do: scaled(plan.DestinationSide, 0, 1), reasons: scaleReasons, excuses: ofPlaces | ofBudget},
 	{name: "the destination is scaled down", do: scaled(plan.DestinationSide, 0, -1), reasons: scaleReasons, excuses: ofPlaces | ofBudget},
 	{name: "the destination's start is moved", do: scaled(plan.DestinationSide, -1, 0), reasons: scaleReasons, excuses: ofPlaces | ofBudget},
-	{name: "the source's budget is widened", do: budgeted(plan.SourceSide), reasons: []string{api.ReasonForeignBudget}, excuses: ofBudget},
-	{name: "the destination's budget is widened", do: budgeted(plan.DestinationSide), reasons: []string{api.ReasonForeignBudget}, excuses: ofBudget},
 	{name: "the source's volume is pointed elsewhere", do: pointed(plan.SourceSide), reasons: pointedReasons},
 	{name: "the destination's volume is pointed elsewhere", do: pointed(plan.DestinationSide), reasons: pointedReasons},
 }
@@ -119,31 +116,6 @@ func (w *model) rescale(name plan.SideName, start, replicas int32, by string) {
 			w.alien[spot{name, ordinal}] = true
 			delete(w.idle, ordinal)
 			delete(w.held, ordinal) // the migration does not hold it down any more
-		}
-	}
-}
-
-// wide allows everything.
-var wide = pdb.Unavailable(9)
-
-// budgeted lets a PodDisruptionBudget allow everything.
-func budgeted(name plan.SideName) func(*model) func(*model) {
-	return func(w *model) func(*model) {
-		if len(w.State.Side(name).Budgets) != 1 || w.State.Side(name).Budgets[0].Fence == "" || w.State.Spec.SameNamespace && name == plan.DestinationSide {
-			return nil
-		}
-		was := w.State.Side(name).Budgets[0]
-		now := was
-		now.Form, now.EditedBy, now.Observed = wide, "kubectl", false
-		w.PutBudget(name, &now)
-		return func(w *model) {
-			if len(w.State.Side(name).Budgets) != 1 || w.State.Side(name).Budgets[0].EditedBy == "" {
-				return
-			}
-			// As the remedy says: the annotation is removed, and with it our claim to it.
-			now := w.State.Side(name).Budgets[0]
-			now.Fence, now.EditedBy, now.Observed = "", "", false
-			w.PutBudget(name, &now)
 		}
 	}
 }

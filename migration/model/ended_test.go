@@ -148,6 +148,12 @@ func (m *machine) asInTheBeginning() string {
 			return wrong
 		}
 	}
+	if m.spoken {
+		before.Source.Budgets, before.Destination.Budgets, after.Source.Budgets, after.Destination.Budgets = nil, nil, nil, nil
+		if wrong := m.budgetBack(); wrong != "" {
+			return wrong
+		}
+	}
 	if m.remade {
 		before.Destination, after.Destination = plan.Side{}, plan.Side{}
 		for _, list := range [][]plan.OrdinalVolume{before.Volumes, after.Volumes} {
@@ -192,6 +198,7 @@ func essence(s plan.Snapshot) plan.Snapshot {
 		}
 		for i := range at.Budgets {
 			at.Budgets[i].UID, at.Budgets[i].ResourceVersion, at.Budgets[i].Disrupted, at.Budgets[i].Evictions = "", "", nil, 0
+			at.Budgets[i].Generation, at.Budgets[i].Own, at.Budgets[i].WrittenBy = 0, false, "" // its form is what counts
 		}
 	}
 	// What else the slice needs is left at the destination: it does no harm.
@@ -279,10 +286,10 @@ func (m *machine) volumeMoved(v plan.OrdinalVolume, begin volumes.Holding, moved
 // has ended: the author's form where one of them covers the whole application, and
 // shares where it stays split.
 func (m *machine) budgetsMoved(whole bool) string {
-	if len(m.begin.Source.Budgets) == 0 {
+	if m.author == nil {
 		return ""
 	}
-	author := m.begin.Source.Budgets[0].AuthorForm()
+	author := *m.author
 	for _, name := range plan.SideNames {
 		budgets := m.State.Side(name).Budgets
 		if name == plan.SourceSide && whole && m.State.Spec.DeleteSource && !m.State.Spec.SameNamespace {
@@ -290,6 +297,9 @@ func (m *machine) budgetsMoved(whole bool) string {
 				return "the source's budget was not deleted"
 			}
 			continue
+		}
+		if len(budgets) == 0 && whole && m.remade && !m.State.Spec.SameNamespace {
+			continue // somebody has deleted it when nothing was left to move
 		}
 		if len(budgets) != 1 {
 			return fmt.Sprintf("the %s has %d budgets", name, len(budgets))
@@ -314,7 +324,7 @@ func (m *machine) budgetsSplit() string {
 	if m.State.Record.Baseline == nil {
 		return ""
 	}
-	d := m.State.Record.Baseline.Budget
+	d := m.allowance(m.State.Spec.MaxUnavailable)
 	_, all := m.begin.Extent()
 	proportional := m.State.Spec.SplitBudget == "" || m.State.Spec.SplitBudget == api.SplitBudgetProportional
 	var total int32

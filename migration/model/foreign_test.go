@@ -42,8 +42,8 @@ func TestForeignWriters(t *testing.T) {
 		"destination being deleted":         {plan.ScaleDown, 2, func(s *plan.Snapshot) { s.Destination.Set.Terminating = true }, api.ReasonDestinationDeleted, "being deleted"},
 		"source fenced":                     {plan.ScaleDown, 2, func(s *plan.Snapshot) { s.Source.Set.Fence = "another.7" }, api.ReasonHeldByAnother, "another"},
 		"destination fenced":                {plan.ScaleUp, 1, func(s *plan.Snapshot) { s.Destination.Set.Fence = "another.7" }, api.ReasonHeldByAnother, "another"},
-		"budget edited":                     {plan.ScaleDown, 2, func(s *plan.Snapshot) { s.Source.Budgets[0].EditedBy = "kubectl" }, api.ReasonForeignBudget, `"kubectl"`},
-		"destination's budget edited":       {plan.ScaleDown, 1, func(s *plan.Snapshot) { s.Destination.Budgets[0].EditedBy = "helm" }, api.ReasonForeignBudget, `"helm"`},
+		"budget edited":                     {plan.ScaleDown, 2, func(s *plan.Snapshot) { revertBudget(&s.Source, "kubectl") }, api.ReasonForeignBudget, `"kubectl"`},
+		"destination's budget edited":       {plan.ScaleDown, 1, func(s *plan.Snapshot) { revertBudget(&s.Destination, "helm") }, api.ReasonForeignBudget, `"helm"`},
 		"a second budget":                   {plan.ScaleDown, 2, func(s *plan.Snapshot) { s.Source.Budgets = append(s.Source.Budgets, plan.Budget{Name: "more"}) }, api.ReasonSeveralBudgets, "more"},
 		"budget deleted":                    {plan.ScaleDown, 2, func(s *plan.Snapshot) { s.Source.Budgets = nil }, api.ReasonForeignBudget, "does not exist any more"},
 		"export in conflict":                {plan.ScaleDown, 2, func(s *plan.Snapshot) { s.Destination.Export.Conflict = "another port" }, api.ReasonExportConflict, "another port"},
@@ -85,12 +85,12 @@ func TestForeignWriters(t *testing.T) {
 func TestStoppedOrdinalComesFirst(t *testing.T) {
 	c := plantest.Scenario{Replicas: 3, Templates: []string{"data"}, Budget: pdbtest.MaxUnavailable(1), Service: true, Spec: plan.Spec{Export: true}}
 	for name, change := range map[string]func(s *plan.Snapshot){
-		"budget edited":      func(s *plan.Snapshot) { s.Source.Budgets[0].EditedBy = "kubectl" },
+		"budget edited":      func(s *plan.Snapshot) { revertBudget(&s.Source, "kubectl") },
 		"a second budget":    func(s *plan.Snapshot) { s.Source.Budgets = append(s.Source.Budgets, plan.Budget{Name: "more"}) },
 		"export in conflict": func(s *plan.Snapshot) { s.Source.Export.Conflict = "another port" },
 		"deleted": func(s *plan.Snapshot) {
 			s.Deleting = true
-			s.Source.Budgets[0].EditedBy = "kubectl"
+			revertBudget(&s.Source, "kubectl")
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -99,6 +99,7 @@ func TestStoppedOrdinalComesFirst(t *testing.T) {
 			y.pass(lands)
 			change(&y.State)
 			y.version++
+			y.grace = true // what others allow is not the migration's doing
 			y.until(plan.ScaleUp, 1)
 		})
 	}
@@ -112,7 +113,7 @@ func TestDeletedWithForeignChanges(t *testing.T) {
 		"missing": func(s *plan.Snapshot) {
 			s.Source.Set, s.Source.Pods = plan.Set{Presence: plan.Absent, Name: "web"}, nil
 		},
-		"budget": func(s *plan.Snapshot) { s.Source.Budgets[0].EditedBy = "kubectl" },
+		"budget": func(s *plan.Snapshot) { revertBudget(&s.Source, "kubectl") },
 	} {
 		t.Run(name, func(t *testing.T) {
 			y := newPlay(t, plantest.Scenario{Replicas: 3, Budget: pdbtest.MaxUnavailable(1)})

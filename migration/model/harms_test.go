@@ -240,7 +240,7 @@ func budgetDeleted(name plan.SideName) func(*model) func(*model) {
 			if len(w.State.Side(name).Budgets) > 0 || was.Ours {
 				return
 			}
-			w.PutBudget(name, &plan.Budget{Name: was.Name, UID: w.NewUID(), Form: was.AuthorForm()})
+			w.PutBudget(name, &plan.Budget{Name: was.Name, UID: w.NewUID(), Generation: 1, Form: was.AuthorForm(), WrittenBy: "kubectl"})
 		}
 	}
 }
@@ -252,15 +252,13 @@ func reverted(name plan.SideName) func(*model) func(*model) {
 		if len(w.State.Side(name).Budgets) != 1 || w.State.Side(name).Budgets[0].Fence == "" || w.State.Spec.SameNamespace && name == plan.DestinationSide {
 			return nil
 		}
-		now := w.State.Side(name).Budgets[0]
-		now.Form, now.Author, now.Fence, now.RevertedBy, now.Observed = now.AuthorForm(), nil, "", "flux", false
-		w.PutBudget(name, &now)
+		w.putBack(name, "flux")
 		return func(w *model) {
-			if len(w.State.Side(name).Budgets) != 1 || w.State.Side(name).Budgets[0].RevertedBy == "" {
+			if len(w.State.Side(name).Budgets) != 1 || w.State.Side(name).Budgets[0].Fence != "" {
 				return
 			}
 			now := w.State.Side(name).Budgets[0]
-			now.RevertedBy = ""
+			now.HandedOver = true
 			w.PutBudget(name, &now)
 		}
 	}

@@ -338,9 +338,7 @@ func TestNamespaceIsNotMadeAgain(t *testing.T) {
 func TestRevertedBudget(t *testing.T) {
 	y := newPlay(t, oneDisk)
 	y.until(plan.ScaleDown, 1)
-	budget := y.State.Source.Budgets[0]
-	budget.Form, budget.Author, budget.Fence, budget.RevertedBy = *pdbtest.MaxUnavailable(1), nil, "", "flux"
-	y.PutBudget(plan.SourceSide, &budget)
+	y.putBack(plan.SourceSide, "flux")
 	before := y.landed
 	if hold := y.holdOf(); !hold.Stalled || hold.Reason != api.ReasonForeignBudget || !strings.Contains(hold.Message, `"flux"`) || !strings.Contains(hold.Remedy, api.BudgetHandedOver) {
 		t.Errorf("got %+v", hold)
@@ -349,8 +347,8 @@ func TestRevertedBudget(t *testing.T) {
 	if y.landed != before {
 		t.Error("it was fought")
 	}
-	budget = y.State.Source.Budgets[0]
-	budget.RevertedBy = ""
+	budget := y.State.Source.Budgets[0]
+	budget.HandedOver = true
 	y.PutBudget(plan.SourceSide, &budget)
 	y.settle(everyone)
 	y.end()

@@ -10,7 +10,6 @@ import (
 	"github.com/sliceshift/sliceshift/migration/plan"
 	"github.com/sliceshift/sliceshift/migration/simulate"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
-	"github.com/sliceshift/sliceshift/pdb"
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
@@ -108,7 +107,8 @@ func (m *machine) heldWrongly(at spot, h volumes.Holding, method api.VolumeMetho
 
 // budgetKept is I4: what the migration holds down, what was evicted and is not back,
 // and what may still be evicted. As long as the migration holds nothing down, the
-// author's own budget counts, which may be larger than d.
+// author's own budget counts, which may be larger than d. It is the one that its author wrote last, once the migration has
+// had time to follow.
 func (m *machine) budgetKept() string {
 	base := m.State.Record.Baseline
 	if base == nil || base.DisruptionBudget != nil && m.authorOverBoth() {
@@ -118,18 +118,14 @@ func (m *machine) budgetKept() string {
 	for ordinal := range m.evicted {
 		down[ordinal] = true
 	}
-	limit := base.Budget
+	limit := m.allowance(m.State.Spec.MaxUnavailable)
 	for ordinal := range m.held {
 		if !m.idle[ordinal] {
 			down[ordinal] = true
 		}
 	}
-	if len(m.held) == 0 && base.DisruptionBudget != nil {
-		author, err := pdb.Budget(m.begin.Source.Budgets[0].AuthorForm(), base.Replicas)
-		if err != nil {
-			return err.Error()
-		}
-		limit = max(limit, author)
+	if len(m.held) == 0 && m.author != nil {
+		limit = max(limit, m.allowance(nil))
 	}
 	total := int32(len(down))
 	for _, name := range plan.SideNames {
@@ -137,7 +133,7 @@ func (m *machine) budgetKept() string {
 			total += m.allowed[name]
 		}
 	}
-	if total > limit {
+	if total > limit && !m.grace {
 		return fmt.Sprintf("I4: held %v, evicted %v, and source %d + destination %d more evictions allowed: more than %d",
 			keys(m.held), keys(m.evicted), m.allowed[plan.SourceSide], m.allowed[plan.DestinationSide], limit)
 	}
@@ -149,7 +145,7 @@ func (m *machine) budgetKept() string {
 // the migration writes another form as long as the budget is its own.
 func (m *machine) authorOverBoth() bool {
 	s := m.State
-	return s.Spec.SameNamespace && s.Source.Budgets[0].Fence == "" && s.Source.Set.Replicas > 0 && s.Destination.Set.Replicas > 0
+	return s.Spec.SameNamespace && len(s.Source.Budgets) == 1 && s.Source.Budgets[0].Fence == "" && s.Source.Set.Replicas > 0 && s.Destination.Set.Replicas > 0
 }
 
 func keys(set map[int32]bool) []int32 {
@@ -201,6 +197,7 @@ func (m *machine) wrote(e plan.Effect, before plan.Snapshot, late bool) {
 			m.breaks("%s while its pod is there", e)
 		}
 	}
+	m.heeded(e, late)
 	m.copied(e, before, late)
 	m.hooked(e, before, late)
 	m.mannerly(e, *side)

@@ -87,7 +87,7 @@ func (m *machine) retain() {
 func (m *machine) disown(side *plan.Side) {
 	side.Set.Ours, side.Export.Ours = false, false
 	for i := range side.Budgets {
-		side.Budgets[i].Ours, side.Budgets[i].Fence, side.Budgets[i].EditedBy, side.Budgets[i].RevertedBy = false, "", "", ""
+		side.Budgets[i].Ours, side.Budgets[i].Fence, side.Budgets[i].Wrote = false, "", ""
 	}
 	for i := range side.Names {
 		side.Names[i].Service.Ours, side.Names[i].Export.Ours = false, false

@@ -28,7 +28,11 @@ type machine struct {
 	forfeit map[int]bool
 	// remade is true when somebody has made something again that was deleted: it is theirs.
 	remade bool
-	steps  []step
+	// author is the last form of the PodDisruptionBudget's author; nil without one. spoken is true once the author has written
+	// during the move, and grace until the migration has followed.
+	author        *pdb.Form
+	spoken, grace bool
+	steps         []step
 	// version is the resourceVersion of the Migration: of its mode and its record.
 	version int
 	// past is what a cache may still show, the newest last; nothing when it forgets.
@@ -103,6 +107,9 @@ func newMachine(s plan.Snapshot) *machine {
 	m := &machine{
 		World: simulate.NewWorld(s), begin: &begin, cut: map[plan.SideName]bool{}, astray: map[plan.SideName]bool{}, allowed: map[plan.SideName]int32{},
 		evicted: map[int32]bool{}, held: map[int32]bool{}, idle: map[int32]bool{}, forfeit: map[int]bool{}, evicting: map[types.UID]bool{}, outdated: map[types.UID]bool{},
+	}
+	if len(begin.Source.Budgets) > 0 {
+		m.author = new(begin.Source.Budgets[0].AuthorForm())
 	}
 	m.steps, m.yards = stepsOf(s), yardsOf(s)
 	m.Attaches = true

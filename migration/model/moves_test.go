@@ -56,6 +56,7 @@ const (
 	overruns   // the copy of an ordinal that is down takes longer than it may
 	spares     // a person has nothing copied ahead any more
 	closes     // what was true when the migration began ends
+	authors    // the author of the PodDisruptionBudget writes another one
 	firstFault = faulty
 )
 
@@ -65,10 +66,12 @@ type move struct {
 	a, b int8
 }
 
-// kindsOfFault are deeds that a run may have; none: all of them.
+// kindsOfFault are deeds that a run may have; none: all of them but authors.
 type kindsOfFault []deed
 
-func (k kindsOfFault) has(d deed) bool { return len(k) == 0 || slices.Contains(k, d) }
+func (k kindsOfFault) has(d deed) bool {
+	return len(k) == 0 && d != authors || slices.Contains(k, d) // authors have worlds of their own
+}
 
 func (m move) costs() bool { return m.deed >= firstFault }
 
@@ -135,6 +138,9 @@ func (x *explorer) moves(w *model) []move {
 	}
 	for i := range closings {
 		add(closes, i, 0)
+	}
+	for i := range authored {
+		add(authors, i, 0)
 	}
 	return list
 }
@@ -240,6 +246,8 @@ func (w *model) try(m move) bool {
 		return w.doEdit(&harms[m.a])
 	case closes:
 		return w.doEdit(&closings[m.a])
+	case authors:
+		return w.doEdit(&authored[m.a])
 	case sickens, pins, lateMade:
 		return w.tryUnkind(m.deed, spot{plan.SideNames[m.a], int32(m.b)})
 	case aged, attached, evicting, fails, deleted, asks, nodeLost:

@@ -204,9 +204,12 @@ func (p *printer) budgets(budgets []plan.Budget) {
 		p.name(b.ResourceVersion)
 		p.text(b.Form.String())
 		p.fence(b.Fence)
-		p.text(b.EditedBy)
-		p.text(b.RevertedBy)
-		p.bools(b.Observed, b.Ours, b.Author != nil)
+		p.text(b.WrittenBy)
+		p.text(b.Wrote)
+		if b.Author != nil {
+			p.text(b.Author.String())
+		}
+		p.bools(b.Observed, b.Ours, b.Author != nil, b.Own, b.HandedOver)
 		p.number(int(b.Evictions))
 		for _, pod := range b.Disrupted {
 			p.text(pod)
@@ -277,7 +280,7 @@ func (p *printer) record(w *model, r plan.Record) {
 	p.bools(r.Baseline != nil, r.Fence != nil, r.Handoff != nil, r.Accepted)
 	if r.Baseline != nil {
 		p.name(string(r.Baseline.DestinationUID))
-		p.bools(r.Baseline.BudgetsTakenTime != nil)
+		p.words(w, r.Baseline)
 	}
 	p.text(r.Completed)
 	if r.Fence != nil {

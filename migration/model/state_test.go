@@ -121,6 +121,7 @@ func (w *model) tidy() {
 		}
 	}
 	w.catchUp()
+	w.grace = w.grace && !w.followed()
 	if w.excused != 0 && w.inOrder() {
 		w.excused = 0
 	}
@@ -268,7 +269,7 @@ func (w *model) inOrder() bool {
 		budgets := w.State.Side(name).Budgets
 		other := w.State.Side(name.Other()).Budgets
 		taken := len(w.held) > 0 || len(other) == 1 && (other[0].Fence != "" || other[0].Author != nil)
-		if len(budgets) == 1 && (budgets[0].Form.Equal(wide) || taken && budgets[0].Fence == "") {
+		if len(budgets) == 1 && taken && budgets[0].Fence == "" {
 			return false // what somebody has made again is taken over again, when no ordinal is down any more
 		}
 	}

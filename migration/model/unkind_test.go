@@ -229,7 +229,8 @@ func TestBudgetOfTheAuthorInASplit(t *testing.T) {
 // found both; the migration stalled for good (I6).
 func TestEditIsNoRevert(t *testing.T) {
 	y := newPlay(t, plantest.Scenario{Replicas: 2, Templates: []string{"data"}, Budget: pdbtest.MaxUnavailable(1)})
-	looked := func() bool { return y.State.Record.Baseline.BudgetsTakenTime != nil }
+	looks := func(seen *api.BudgetVersion) bool { return seen != nil && seen.Taken }
+	looked := func() bool { return looks(y.State.Record.Baseline.SourceBudget) }
 	marked := func() bool {
 		return y.State.Source.Budgets[0].Fence != "" && y.State.Destination.Budgets[0].Fence != ""
 	}
@@ -244,7 +245,7 @@ func TestEditIsNoRevert(t *testing.T) {
 		t.Error("no revert is looked for before the first stop")
 	}
 	y.until(plan.RestoreBudget, 1)
-	if looked() {
+	if looks(y.State.Record.Baseline.DestinationBudget) {
 		t.Error("a revert is looked for when the budgets are given back")
 	}
 	y.end()

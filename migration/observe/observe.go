@@ -245,13 +245,16 @@ func (f *observed) read(ctx context.Context, sc scope.Reads) (err error) {
 	if err := f.readSet(ctx, f.readerOf(sc, sc.Spared.Sets)); err != nil {
 		return err
 	}
-	var budgets policyv1.PodDisruptionBudgetList
-	err = endpoint.Together(
+	return endpoint.Together(
 		func() error { return f.readUse(ctx, f.readerOf(sc, sc.Spared.Pods)) },
-		func() error {
-			return f.readerOf(sc, sc.Spared.Budgets).List(ctx, &budgets, client.InNamespace(f.endpoint.Namespace))
-		},
+		func() error { return f.listBudgets(ctx, f.readerOf(sc, sc.Spared.Budgets)) },
 	)
+}
+
+// listBudgets reads all PodDisruptionBudgets of the slice's namespace.
+func (f *observed) listBudgets(ctx context.Context, reader client.Reader) error {
+	var budgets policyv1.PodDisruptionBudgetList
+	err := reader.List(ctx, &budgets, client.InNamespace(f.endpoint.Namespace))
 	f.budgets = budgets.Items
 	return err
 }

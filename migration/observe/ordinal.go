@@ -30,7 +30,12 @@ func readLive(ctx context.Context, source, destination *observed, sc scope.Reads
 		}
 		if sc.Budgets && !f.spares(sc.Spared.Budgets) {
 			others, ours := f.concerned() // before the StatefulSet is read, which tells
-			reads = append(reads, func() error { return f.readBudgets(ctx, others, ours) })
+			reads = append(reads, func() error {
+				if sc.Gate { // one that was created a moment ago bounds a stop as well
+					return f.listBudgets(ctx, f.endpoint.Live)
+				}
+				return f.readBudgets(ctx, others, ours)
+			})
 		}
 		return endpoint.Together(reads...)
 	})

@@ -9,7 +9,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/sliceshift/sliceshift/migration/plan"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/workload"
 )
 
@@ -40,23 +39,5 @@ func TestStaysOf(t *testing.T) {
 		if got := staysOf(set, tc.pods, tc.facts); got != tc.want {
 			t.Errorf("%s: %q", name, got)
 		}
-	}
-}
-
-// TestWrittenTime: when a migration wrote an object last, as its API server says; what others wrote, and a status, do not count.
-func TestWrittenTime(t *testing.T) {
-	at := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
-	entry := func(manager, sub string, after time.Duration) metav1.ManagedFieldsEntry {
-		when := metav1.NewTime(at.Add(after))
-		return metav1.ManagedFieldsEntry{Manager: manager, Subresource: sub, Time: &when}
-	}
-	got := writtenTime([]metav1.ManagedFieldsEntry{
-		entry(api.FieldManager, "", -time.Minute), entry(api.FieldManager, "", 0), entry(api.FieldManager, "status", time.Hour), entry("kubectl", "", time.Hour), {Manager: api.FieldManager},
-	})
-	if !got.Equal(at) {
-		t.Errorf("got %s", got)
-	}
-	if got := writtenTime(nil); !got.IsZero() {
-		t.Errorf("nobody says: %s", got)
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -41,6 +42,9 @@ func (l *lister) client(objects ...client.Object) client.Client {
 			said := client.ListOptions{}
 			said.ApplyOptions(options)
 			what := ""
+			if _, budgets := list.(*policyv1.PodDisruptionBudgetList); budgets {
+				return c.List(ctx, list, options...)
+			}
 			switch list.(type) {
 			case *corev1.PodList:
 				what = "pods"

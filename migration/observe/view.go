@@ -329,45 +329,30 @@ func (f *observed) budgetOf(m *api.Migration, budget *policyv1.PodDisruptionBudg
 		Ours:      budget.Annotations[api.OwnerAnnotationKey] == string(m.UID),
 		Author:    pdb.Parse(budget.Annotations[api.AuthorBudgetAnnotationKey]),
 	}
-	fence, wrote := pdb.Unmark(budget.Annotations[api.BudgetAnnotationKey])
-	if api.FenceOwner(fence) != m.UID {
-		view.RevertedBy = revertedBy(m, budget)
-		return view
-	}
-	view.Fence, view.WrittenTime = fence, writtenTime(budget.ManagedFields)
-	if view.Form.String() != wrote {
-		view.EditedBy = foreignWriter(budget.ManagedFields, begun(m), `"f:maxUnavailable"`, `"f:minAvailable"`)
-		if view.EditedBy == "" {
-			view.EditedBy = "unknown"
-		}
+	view.Generation, view.HandedOver = budget.Generation, budget.Annotations[api.BudgetAnnotationKey] == api.BudgetHandedOver
+	view.WrittenBy, view.Own = formWriter(budget)
+	if fence, wrote := pdb.Unmark(budget.Annotations[api.BudgetAnnotationKey]); api.FenceOwner(fence) == m.UID {
+		view.Fence, view.Wrote = fence, wrote
 	}
 	return view
 }
 
-// revertedBy is who has written a PodDisruptionBudget since the migration began to write it,
-// and has taken its mark off: a tool that puts its own version back. One that was made since
-// is nobody's revert.
-func revertedBy(m *api.Migration, budget *policyv1.PodDisruptionBudget) string {
-	base := m.Status.Baseline
-	if base == nil || base.BudgetsTakenTime == nil || budget.Annotations[api.BudgetAnnotationKey] == api.BudgetHandedOver {
-		return ""
+// formWriter returns which manager owns the form that a PodDisruptionBudget has, and whether a migration does. The API
+// server takes a field from its owner when another one writes another value.
+func formWriter(budget *policyv1.PodDisruptionBudget) (by string, own bool) {
+	field := `"f:minAvailable"`
+	if budget.Spec.MaxUnavailable != nil {
+		field = `"f:maxUnavailable"`
 	}
-	since := base.BudgetsTakenTime.Truncate(time.Second).Add(time.Second) // managed fields have whole seconds
-	if budget.CreationTimestamp.After(since) {
-		return ""
-	}
-	return foreignWriter(budget.ManagedFields, since, `"f:maxUnavailable"`, `"f:minAvailable"`)
+	by = foreignWriter(budget.ManagedFields, time.Time{}, field)
+	return by, ownsField(budget.ManagedFields, field)
 }
 
-// writtenTime is when a migration wrote an object last, as its API server says; zero: it does not say.
-func writtenTime(fields []metav1.ManagedFieldsEntry) time.Time {
-	var last time.Time
-	for _, entry := range fields {
-		if entry.Manager == api.FieldManager && entry.Subresource == "" && entry.Time != nil && entry.Time.After(last) {
-			last = entry.Time.Time
-		}
-	}
-	return last
+// ownsField reports whether a migration owns a field of a spec.
+func ownsField(fields []metav1.ManagedFieldsEntry, name string) bool {
+	return slices.ContainsFunc(fields, func(entry metav1.ManagedFieldsEntry) bool {
+		return entry.Manager == api.FieldManager && entry.Subresource == "" && entry.FieldsV1 != nil && strings.Contains(entry.FieldsV1.GetRawString(), name)
+	})
 }
 
 // begun is when a migration began; managed fields have the same precision.

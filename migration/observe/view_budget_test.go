@@ -17,51 +17,58 @@ import (
 	"github.com/sliceshift/sliceshift/pdb"
 )
 
-// TestBudgetOf: a budget is seen as it is; one that bears this migration's mark and says something
-// else was edited, and by whom is told when it is known.
+// TestBudgetOf: a budget is seen as it is: which form it has, who owns that field, and what the migration has noted on it.
 func TestBudgetOf(t *testing.T) {
 	author, one := pdb.Available(2), pdb.Unavailable(1)
-	edit := wrote("kubectl", `{"f:spec":{"f:maxUnavailable":{}}}`, Began.Add(2*time.Minute))
+	owned := func(manager string) []metav1.ManagedFieldsEntry {
+		return []metav1.ManagedFieldsEntry{
+			wrote("helm", `{"f:spec":{"f:minAvailable":{},"f:selector":{}}}`, Began.Add(time.Hour)),
+			wrote(manager, `{"f:spec":{"f:maxUnavailable":{}}}`, Began.Add(-time.Hour)),
+		}
+	}
+	marked := func(mark string, fields []metav1.ManagedFieldsEntry) func(*policyv1.PodDisruptionBudget) {
+		return func(b *policyv1.PodDisruptionBudget) {
+			b.Annotations = map[string]string{api.BudgetAnnotationKey: mark}
+			b.ManagedFields = fields
+		}
+	}
 	plain := func() *policyv1.PodDisruptionBudget {
 		b := &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Name: "web", UID: "b", ResourceVersion: "7", Generation: 2}}
 		b.Spec.MaxUnavailable, b.Status.ObservedGeneration, b.Status.DisruptionsAllowed = one.MaxUnavailable, 2, 1
 		return b
 	}
-	seen := plan.Budget{Name: "web", UID: "b", ResourceVersion: "7", Form: one, Observed: true, Evictions: 1}
+	seen := plan.Budget{Name: "web", UID: "b", ResourceVersion: "7", Generation: 2, Form: one, Observed: true, Evictions: 1}
 	for name, tc := range map[string]struct {
 		change func(*policyv1.PodDisruptionBudget)
 		want   func(*plan.Budget)
 	}{
-		"its author's":   {func(*policyv1.PodDisruptionBudget) {}, func(*plan.Budget) {}},
-		"not observed":   {func(b *policyv1.PodDisruptionBudget) { b.Status.ObservedGeneration = 1 }, func(b *plan.Budget) { b.Observed = false }},
-		"observed later": {func(b *policyv1.PodDisruptionBudget) { b.Status.ObservedGeneration = 3 }, func(*plan.Budget) {}},
+		"nobody is known to have written it": {func(*policyv1.PodDisruptionBudget) {}, func(*plan.Budget) {}},
+		"not observed":                       {func(b *policyv1.PodDisruptionBudget) { b.Status.ObservedGeneration = 1 }, func(b *plan.Budget) { b.Observed = false }},
+		"observed later":                     {func(b *policyv1.PodDisruptionBudget) { b.Status.ObservedGeneration = 3 }, func(*plan.Budget) {}},
+		"its author's":                       {marked("", owned("kubectl")), func(b *plan.Budget) { b.WrittenBy = "kubectl" }},
+		"its author says what must stay": {
+			func(b *policyv1.PodDisruptionBudget) {
+				b.ManagedFields, b.Spec.MaxUnavailable, b.Spec.MinAvailable = owned(api.FieldManager), nil, author.MinAvailable
+			},
+			func(b *plan.Budget) { b.Form, b.WrittenBy = author, "helm" },
+		},
 		"made by this migration, and marked": {
 			func(b *policyv1.PodDisruptionBudget) {
 				b.Annotations = map[string]string{api.OwnerAnnotationKey: "m", api.BudgetAnnotationKey: pdb.Mark("m.2", one), api.AuthorBudgetAnnotationKey: author.String()}
-				b.ManagedFields = []metav1.ManagedFieldsEntry{edit}
+				b.ManagedFields = owned(api.FieldManager)
 			},
-			func(b *plan.Budget) { b.Ours, b.Fence, b.Author = true, "m.2", &author },
-		},
-		"edited": {
-			func(b *policyv1.PodDisruptionBudget) {
-				b.Annotations = map[string]string{api.BudgetAnnotationKey: pdb.Mark("m.2", author)}
-				b.ManagedFields = []metav1.ManagedFieldsEntry{edit}
+			func(b *plan.Budget) {
+				b.Ours, b.Fence, b.Wrote, b.Author, b.Own = true, "m.2", one.String(), &author, true
 			},
-			func(b *plan.Budget) { b.Fence, b.EditedBy = "m.2", "kubectl" },
 		},
-		"edited by nobody who is known": {
-			func(b *policyv1.PodDisruptionBudget) {
-				b.Annotations = map[string]string{api.BudgetAnnotationKey: pdb.Mark("m.2", author)}
-			},
-			func(b *plan.Budget) { b.Fence, b.EditedBy = "m.2", "unknown" },
+		"applied since": {
+			marked(pdb.Mark("m.2", one), append(owned(api.FieldManager), wrote("flux", `{"f:spec":{"f:maxUnavailable":{}}}`, Began))),
+			func(b *plan.Budget) { b.Fence, b.Wrote, b.WrittenBy, b.Own = "m.2", one.String(), "flux", true },
 		},
-		"marked by another, and written since": {
-			func(b *policyv1.PodDisruptionBudget) {
-				b.Annotations = map[string]string{api.BudgetAnnotationKey: pdb.Mark("another.2", author)}
-				b.ManagedFields = []metav1.ManagedFieldsEntry{edit}
-			},
-			func(b *plan.Budget) { b.RevertedBy = "kubectl" },
-		},
+		"edited":               {marked(pdb.Mark("m.2", author), owned("kubectl")), func(b *plan.Budget) { b.Fence, b.Wrote, b.WrittenBy = "m.2", author.String(), "kubectl" }},
+		"the mark was removed": {marked("", owned(api.FieldManager)), func(b *plan.Budget) { b.Own = true }},
+		"handed over":          {marked(api.BudgetHandedOver, owned("flux")), func(b *plan.Budget) { b.HandedOver, b.WrittenBy = true, "flux" }},
+		"marked by another":    {marked(pdb.Mark("another.2", author), owned(api.FieldManager)), func(b *plan.Budget) { b.Own = true }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			budget, want := plain(), seen
@@ -69,50 +76,6 @@ func TestBudgetOf(t *testing.T) {
 			tc.want(&want)
 			if diff := cmp.Diff(want, (&observed{}).budgetOf(migrating(), budget)); diff != "" {
 				t.Errorf("-want +got\n%s", diff)
-			}
-		})
-	}
-}
-
-// TestRevertedBy: who has written a budget after the second in which the migration began to write it
-// has put another version back, unless the budget was made since, or was handed over.
-func TestRevertedBy(t *testing.T) {
-	taken := Began.Add(time.Minute)
-	for name, tc := range map[string]struct {
-		change func(*api.Migration, *policyv1.PodDisruptionBudget)
-		at     time.Duration
-		want   string
-	}{
-		"in a later second":            {nil, time.Second, "kubectl"},
-		"in the same second":           {nil, 0, ""},
-		"just before the later second": {nil, time.Second - time.Millisecond, ""},
-		"before that":                  {nil, -time.Minute, ""},
-		"no record":                    {func(m *api.Migration, _ *policyv1.PodDisruptionBudget) { m.Status.Baseline = nil }, time.Hour, ""},
-		"none was taken":               {func(m *api.Migration, _ *policyv1.PodDisruptionBudget) { m.Status.Baseline.BudgetsTakenTime = nil }, time.Hour, ""},
-		"handed over": {func(_ *api.Migration, b *policyv1.PodDisruptionBudget) {
-			b.Annotations = map[string]string{api.BudgetAnnotationKey: api.BudgetHandedOver}
-		}, time.Hour, ""},
-		"made since": {func(_ *api.Migration, b *policyv1.PodDisruptionBudget) {
-			b.CreationTimestamp = metav1.NewTime(taken.Add(2 * time.Second))
-		}, time.Hour, ""},
-		"made in the later second": {func(_ *api.Migration, b *policyv1.PodDisruptionBudget) {
-			b.CreationTimestamp = metav1.NewTime(taken.Add(time.Second))
-		}, time.Hour, "kubectl"},
-		"in the same second, an odd one": {func(m *api.Migration, _ *policyv1.PodDisruptionBudget) {
-			m.Status.Baseline.BudgetsTakenTime = &metav1.Time{Time: taken.Add(time.Second)}
-		}, time.Second, ""},
-		"the moment is within a second": {func(m *api.Migration, _ *policyv1.PodDisruptionBudget) {
-			m.Status.Baseline.BudgetsTakenTime = &metav1.Time{Time: taken.Add(700 * time.Millisecond)}
-		}, time.Second, "kubectl"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			m, budget := migrating(), &policyv1.PodDisruptionBudget{}
-			budget.ManagedFields = []metav1.ManagedFieldsEntry{wrote("kubectl", `{"f:minAvailable":{}}`, taken.Add(tc.at))}
-			if tc.change != nil {
-				tc.change(m, budget)
-			}
-			if got := revertedBy(m, budget); got != tc.want {
-				t.Errorf("got %q, want %q", got, tc.want)
 			}
 		})
 	}

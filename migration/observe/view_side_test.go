@@ -22,11 +22,10 @@ import (
 // Began is when the migrations of these tests began.
 var Began = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 
-// migrating is a migration under way, that began to write budgets a minute after its start.
+// migrating is a migration under way.
 func migrating() *api.Migration {
-	taken := metav1.NewTime(Began.Add(time.Minute))
 	m := &api.Migration{ObjectMeta: metav1.ObjectMeta{UID: "m"}}
-	m.Status.Baseline = &api.Baseline{StartTime: metav1.NewTime(Began.Add(300 * time.Millisecond)), BudgetsTakenTime: &taken}
+	m.Status.Baseline = &api.Baseline{StartTime: metav1.NewTime(Began.Add(300 * time.Millisecond))}
 	return m
 }
 

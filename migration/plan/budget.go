@@ -2,7 +2,6 @@ package plan
 
 import (
 	"fmt"
-	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -30,21 +29,24 @@ type Budget struct {
 	Evictions int32
 	// Disrupted are the pods whose eviction was granted and not yet seen.
 	Disrupted []string
-	// EditedBy is who changed the budget after the migration had taken it over.
-	EditedBy string
+	// Generation is counted up by the API server with each change of the spec.
+	Generation int64
+	// WrittenBy is the manager that wrote the form and is no migration; empty: it is not known, or a migration did.
+	WrittenBy string
+	// Own is true when a migration wrote the form. With WrittenBy, that manager has applied the same one since.
+	Own bool
 	// Fence is the fence under which the migration wrote it; empty as long as it has
 	// not taken the budget over.
 	Fence string
-	// WrittenTime is when a migration wrote it last, by the clock of its API server; zero: that is not known.
-	WrittenTime time.Time
+	// Wrote is the form that the migration noted together with its fence; empty: it noted none.
+	Wrote string
+	// HandedOver is true when a person has given the budget back to the migration.
+	HandedOver bool
 	// Ours is true when this migration created it.
 	Ours bool
 	// Author is the form in which its author wrote it, as a migration has noted it before it
 	// wrote its own; nil: no migration has.
 	Author *pdb.Form
-	// RevertedBy is who has written it since the migration began to write it, and has not
-	// left the migration's mark on it.
-	RevertedBy string
 }
 
 // AuthorForm is the form in which the budget was written by its author.

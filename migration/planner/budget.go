@@ -2,9 +2,6 @@ package planner
 
 import (
 	"fmt"
-	"time"
-
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/sliceshift/sliceshift/migration/plan"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
@@ -21,7 +18,7 @@ func (p budgetPlanner) reserveBudget(inFlight int32) *plan.Decision {
 	if decision := p.capRollouts(inFlight); decision != nil {
 		return decision
 	}
-	if p.Record.Baseline.DisruptionBudget == nil {
+	if p.Record.Baseline.DisruptionBudget == nil || p.withdrawn() {
 		return nil
 	}
 	want := p.wanted(inFlight)
@@ -131,7 +128,7 @@ func (p budgetPlanner) applied(name plan.SideName, inFlight, want int32) pdb.App
 		// may have been larger, and may be again.
 		allows = n.IntVal
 	}
-	exact := b.Fence == p.fence() && atLeast(b.Form, p.form(name, allows, inFlight))
+	exact := b.Fence == p.fence() && !b.Edited() && p.notes(b) && atLeast(b.Form, p.form(name, allows, inFlight))
 	// A pod that is gone may not have been counted out yet: until then more evictions
 	// are granted than the form allows.
 	return pdb.Applied{Allows: allows, Down: down, Exact: exact, Confirmed: b.Observed && b.Evictions <= allows}
@@ -192,7 +189,12 @@ func (p budgetPlanner) original(b plan.Budget) bool {
 	return b.Fence == "" && b.Form.Equal(p.author())
 }
 
-// author is the form in which the PodDisruptionBudget was written.
+// notes reports whether what the migration has noted on a budget is the form that its author wrote last.
+func (p budgetPlanner) notes(b plan.Budget) bool {
+	return b.Author == nil || b.Author.Equal(p.author())
+}
+
+// author is the form in which the PodDisruptionBudget was written last.
 func (p budgetPlanner) author() pdb.Form {
 	original := p.Record.Baseline.DisruptionBudget
 	return pdb.Form{MinAvailable: original.MinAvailable, MaxUnavailable: original.MaxUnavailable}
@@ -214,61 +216,7 @@ func (p budgetPlanner) lostBudget(side plan.Side) *plan.Decision {
 	original := p.Record.Baseline.DisruptionBudget
 	return plan.Stalled(api.ReasonForeignBudget,
 		fmt.Sprintf("PodDisruptionBudget %s/%s does not exist any more in cluster %s, or does not select the pods of %s", side.Namespace, original.Name, side.Cluster, side.Set.Name),
-		"create it again as it was: "+p.author().String())
-}
-
-// budgetsTaken records since when all PodDisruptionBudgets bear the migration's mark: who takes
-// it off from then on does not mean to edit them, but puts a version of their own back.
-func (p budgetPlanner) budgetsTaken() *plan.Decision {
-	base := p.Record.Baseline
-	if base.DisruptionBudget == nil || base.BudgetsTakenTime != nil {
-		return nil
-	}
-	for _, side := range []*plan.Side{&p.Source, &p.Destination} {
-		for _, budget := range side.Budgets {
-			if budget.Fence == "" {
-				return nil
-			}
-		}
-	}
-	taken := metav1.NewTime(p.budgetsWritten())
-	return p.takenSince(&taken)
-}
-
-// budgetsWritten is when the last of the PodDisruptionBudgets was written, by the clock of its API server: what others
-// write is timed by the same. Where that is not known this process's clock has to do.
-func (p budgetPlanner) budgetsWritten() time.Time {
-	var last time.Time
-	for _, side := range []*plan.Side{&p.Source, &p.Destination} {
-		for _, budget := range side.Budgets {
-			if budget.WrittenTime.IsZero() {
-				return p.Now
-			}
-			if budget.WrittenTime.After(last) {
-				last = budget.WrittenTime
-			}
-		}
-	}
-	if last.IsZero() {
-		return p.Now
-	}
-	return last
-}
-
-// giveBack restores a side's PodDisruptionBudget. From then on it may be edited by its author.
-func (p budgetPlanner) giveBack(name plan.SideName) *plan.Decision {
-	decision := p.restoreBudget(name)
-	if decision == nil || p.Record.Baseline.BudgetsTakenTime == nil {
-		return decision
-	}
-	return p.takenSince(nil)
-}
-
-func (p budgetPlanner) takenSince(at *metav1.Time) *plan.Decision {
-	next, base := p.Record, *p.Record.Baseline
-	base.BudgetsTakenTime = at
-	next.Baseline = &base
-	return &plan.Decision{Record: &next}
+		"create it again as it was: "+p.author().String()+"; a PodDisruptionBudget of another form counts from then on")
 }
 
 // restoreBudget writes the author's form on a side, once.

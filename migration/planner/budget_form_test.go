@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/sliceshift/sliceshift/migration/internal/pdbtest"
 	"github.com/sliceshift/sliceshift/migration/plan"
@@ -204,30 +204,43 @@ func TestAtLeast(t *testing.T) {
 	}
 }
 
-// TestBudgetsTaken: it is recorded once, when all budgets bear the mark, since when they do.
-func TestBudgetsTaken(t *testing.T) {
+// TestH3RecordMarks: which budgets bear the mark is recorded once, for each side alone: a tool that takes it off from then on is
+// found, while a copy is filled as well.
+func TestH3RecordMarks(t *testing.T) {
 	unmarked := func(b *plan.Budget) { b.Fence = "" }
-	earlier := metav1.NewTime(began)
+	of := func(uid types.UID, taken bool) *api.BudgetVersion {
+		return &api.BudgetVersion{UID: uid, Generation: 5, Taken: taken}
+	}
+	records := func(source, destination *api.BudgetVersion) func(*plan.Snapshot) {
+		return func(s *plan.Snapshot) {
+			s.Record.Baseline.SourceBudget, s.Record.Baseline.DestinationBudget = source, destination
+			s.Source.Budgets[0].Generation, s.Destination.Budgets[0].Generation = 5, 5
+		}
+	}
 	for name, tc := range map[string]struct {
 		changes but
-		want    bool
+		want    [2]*api.BudgetVersion
 	}{
-		"both bear it":              {nil, true},
-		"the source's does not":     {but{changesBudget(plan.SourceSide, unmarked)}, false},
-		"the destination's not":     {but{changesBudget(plan.DestinationSide, unmarked)}, false},
-		"it is recorded":            {but{func(s *plan.Snapshot) { s.Record.Baseline.BudgetsTakenTime = &earlier }}, false},
-		"the author has no budgets": {but{func(s *plan.Snapshot) { s.Record.Baseline.DisruptionBudget = nil }}, false},
+		"both bear it":                  {but{records(nil, nil)}, [2]*api.BudgetVersion{of("b", true), of("b", true)}},
+		"the source's does not":         {but{records(of("b", false), nil), changesBudget(plan.SourceSide, unmarked)}, [2]*api.BudgetVersion{of("b", false), of("b", true)}},
+		"the destination's not":         {but{records(nil, nil), changesBudget(plan.DestinationSide, unmarked)}, [2]*api.BudgetVersion{of("b", true), nil}},
+		"it is another one by now":      {but{records(of("a", true), of("b", true))}, [2]*api.BudgetVersion{of("b", true), of("b", true)}},
+		"it is recorded":                {but{records(of("b", true), of("b", true))}, [2]*api.BudgetVersion{}},
+		"it was edited":                 {but{records(of("b", true), of("b", true)), changesBudget(plan.SourceSide, func(b *plan.Budget) { b.Wrote = "maxUnavailable 9" })}, [2]*api.BudgetVersion{}},
+		"the author has no budgets":     {but{records(nil, nil), func(s *plan.Snapshot) { s.Record.Baseline.DisruptionBudget = nil }}, [2]*api.BudgetVersion{}},
+		"one budget is about both sets": {but{records(nil, nil), func(s *plan.Snapshot) { s.Spec.SameNamespace = true }}, [2]*api.BudgetVersion{of("b", true), nil}},
 	} {
 		p := withBudgets(tc.changes...)
-		got := p.budgetsTaken()
-		if !tc.want {
+		got := p.recordMarks()
+		if tc.want == [2]*api.BudgetVersion{} {
 			if got != nil {
 				t.Errorf("%s: got %+v", name, got)
 			}
 			continue
 		}
-		want, base, now := p.Record, *p.Record.Baseline, metav1.NewTime(p.Now)
-		base.BudgetsTakenTime, want.Baseline = &now, &base
+		want, base := p.Record, *p.Record.Baseline
+		base.SourceBudget, base.DestinationBudget = tc.want[0], tc.want[1]
+		want.Baseline = &base
 		if diff := cmp.Diff(&plan.Decision{Record: &want}, got); diff != "" {
 			t.Errorf("%s: -want +got\n%s", name, diff)
 		}
@@ -237,15 +250,14 @@ func TestBudgetsTaken(t *testing.T) {
 // TestGiveBack: a budget that is not as its author wrote it is written so, once; that others may edit
 // it from then on is recorded before (I9).
 func TestGiveBack(t *testing.T) {
-	taken := metav1.NewTime(began)
-	isTaken := func(s *plan.Snapshot) { s.Record.Baseline.BudgetsTakenTime = &taken }
+	isTaken := func(s *plan.Snapshot) { s.Record.Baseline.SourceBudget = &api.BudgetVersion{UID: "b", Taken: true} }
 	restores := func(form pdb.Form) *plan.Decision {
 		return effect(plan.Effect{Verb: plan.RestoreBudget, Side: plan.SourceSide, Name: "web", UID: "b", ResourceVersion: "7", Form: form})
 	}
 	saysWhatStays := func(s *plan.Snapshot) {
 		*s.Record.Baseline.DisruptionBudget = api.DisruptionBudget{MinAvailable: pdbtest.MinAvailable(2).MinAvailable}
 	}
-	noted, author := withBudgets().Record, *pdbtest.MaxUnavailable(2)
+	noted, author := withBudgets(func(s *plan.Snapshot) { s.Record.Baseline.SourceBudget = &api.BudgetVersion{UID: "b"} }).Record, *pdbtest.MaxUnavailable(2)
 	for name, tc := range map[string]struct {
 		changes but
 		want    *plan.Decision

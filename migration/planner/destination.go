@@ -56,7 +56,7 @@ func (p destinationPlanner) prepare() *plan.Decision {
 
 // protect makes the destination's PodDisruptionBudget when it has none.
 func (p destinationPlanner) protect() *plan.Decision {
-	if p.Record.Baseline.DisruptionBudget == nil || len(p.Destination.Budgets) > 0 || p.Spec.SameNamespace {
+	if p.Record.Baseline.DisruptionBudget == nil || len(p.Destination.Budgets) > 0 || p.Spec.SameNamespace || budgetPlanner(p).withdrawn() {
 		return nil
 	}
 	if decision := p.createBudget(p.Record.Baseline.DisruptionBudget.Name); decision.Effect != nil || !p.stopped() {

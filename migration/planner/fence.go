@@ -183,19 +183,25 @@ func recordable(s plan.Snapshot) (int32, error) {
 			forms = append(forms, b.AuthorForm())
 		}
 	}
-	if s.Spec.MaxUnavailable != nil {
-		forms = append(forms, pdb.Form{MaxUnavailable: s.Spec.MaxUnavailable})
-	}
-	if len(forms) == 0 {
-		return 1, nil // as without any: what the record itself says of one may be forged, too
-	}
-	allowed := base.Replicas
-	for _, form := range forms {
+	allowed := int32(0)
+	for _, form := range forms { // one of them may still have the form before the last one of its author
 		n, err := pdb.Budget(form, base.Replicas)
 		if err != nil {
 			return 0, err
 		}
-		allowed = min(allowed, n)
+		allowed = max(allowed, n)
+	}
+	switch {
+	case s.Spec.MaxUnavailable != nil:
+		asked, err := pdb.Budget(pdb.Form{MaxUnavailable: s.Spec.MaxUnavailable}, base.Replicas)
+		if err != nil {
+			return 0, err
+		}
+		if len(forms) == 0 || asked < allowed {
+			return asked, nil
+		}
+	case len(forms) == 0:
+		return 1, nil // as without any: what the record itself says of one may be forged, too
 	}
 	return allowed, nil
 }

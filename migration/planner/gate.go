@@ -31,6 +31,7 @@ const healthBeforeStop = "health before the stop"
 
 // gates are asked in this order.
 var gates = []Gate{
+	{"budget", true, func(v *View, _ int32) *plan.Hold { return gatePlanner{v}.noneMayGo() }},
 	{"replicas", true, func(v *View, k int32) *plan.Hold { return gatePlanner{v}.tooManyDown(k) }},
 	{"pod template", true, func(v *View, _ int32) *plan.Hold { return gatePlanner{v}.outdated() }},
 	{"volumes asked for", false, func(v *View, _ int32) *plan.Hold { return gatePlanner{v}.askedAnew() }},
@@ -89,6 +90,28 @@ func (p gatePlanner) takesBackDown(k int32) bool {
 	}
 	pod, found := p.giver.Pod(k)
 	return !found || !pod.Ready || pod.Terminating
+}
+
+// noneMayGo holds while the author's PodDisruptionBudget lets no replica be unavailable.
+func (p gatePlanner) noneMayGo() *plan.Hold {
+	base := p.Record.Baseline
+	if base.Budget > 0 || base.DisruptionBudget == nil {
+		return nil
+	}
+	side := p.Source
+	if !p.Spec.SameNamespace && p.Source.Set.Replicas == 0 {
+		side = p.Destination
+	}
+	name := base.DisruptionBudget.Name
+	if len(side.Budgets) == 1 {
+		name = side.Budgets[0].Name
+	}
+	return &plan.Hold{
+		Reason:  api.ReasonBudgetZero,
+		Message: fmt.Sprintf("%s lets none of %d replicas be unavailable (%s): no ordinal is stopped under it", side.BudgetNamed(name), base.Replicas, budgetPlanner(p).author()),
+		Remedy:  "raise it when the move may go on: " + side.Kubectl().Do("patch", "pdb", "-n", side.Namespace, name, "--type=merge", "-p", `{"spec":{"minAvailable":null,"maxUnavailable":1}}`),
+		Stalled: true,
+	}
 }
 
 // tooManyDown holds while another replica down would be one too many. The ordinal itself does

@@ -31,6 +31,9 @@ func (p handoffPlanner) handoff() *plan.Decision {
 	if p.Record.Handoff == nil {
 		return p.begin()
 	}
+	if decision := p.budget.curb(); decision != nil {
+		return decision
+	}
 	k := p.Record.Handoff.Ordinal
 	switch {
 	case p.giver.Set.Presence == plan.Seen && p.giver.Set.Has(k):
@@ -55,7 +58,7 @@ func (p handoffPlanner) begin() *plan.Decision {
 		}
 		switch {
 		case p.resting() && !p.Deleting:
-			return p.rests(k, more)
+			return cmp.Or(p.budget.recordMarks(), p.rests(k, more))
 		case len(p.Record.Ahead) > 0:
 			hold := plan.Hold{Reason: api.ReasonCopying, Message: fmt.Sprintf("waiting until what was copied of ordinal %d before its turn is removed", p.Record.Ahead[0].Ordinal)}
 			return &plan.Decision{Hold: &hold, Wait: volumes.Look}
@@ -73,7 +76,7 @@ func (p handoffPlanner) begin() *plan.Decision {
 	if waits == nil {
 		return p.start(k, p.Record)
 	}
-	return cmp.Or(p.budget.reserveBudget(0), waits)
+	return cmp.Or(p.budget.reserveBudget(0), p.budget.recordMarks(), waits)
 }
 
 // rests says why no handoff begins.
@@ -122,10 +125,10 @@ func (p handoffPlanner) give(k int32) *plan.Decision {
 		return decision
 	}
 	if hold != nil { // what was copied is kept: it is made anew, a little each time, until the gate is open
-		return cmp.Or(p.budget.reserveBudget(0), p.held(api.StepCopyAhead, *hold))
+		return cmp.Or(p.budget.reserveBudget(0), p.budget.recordMarks(), p.held(api.StepCopyAhead, *hold))
 	}
 	if decision := p.hooks.late(k); decision != nil {
-		return cmp.Or(p.budget.reserveBudget(0), decision)
+		return cmp.Or(p.budget.reserveBudget(0), p.budget.recordMarks(), decision)
 	}
 	return p.stop(k)
 }
@@ -143,7 +146,7 @@ func (p handoffPlanner) notNow(k int32, hold *plan.Hold) *plan.Decision {
 		return waits
 	}
 	if p.resting() && !p.Deleting && p.ahead.begun() {
-		return cmp.Or(p.budget.reserveBudget(0), p.budget.liftCaps(), p.rests(k, true))
+		return cmp.Or(p.budget.reserveBudget(0), p.budget.recordMarks(), p.budget.liftCaps(), p.rests(k, true))
 	}
 	if decision := p.ahead.drop(k); decision != nil {
 		return decision
@@ -161,7 +164,7 @@ func (p handoffPlanner) stop(k int32) *plan.Decision {
 	if hold := p.budget.overdrawn(); hold != nil && !p.gates.takesBackDown(k) {
 		return p.held(api.StepReserveBudget, *hold)
 	}
-	if decision := p.budget.budgetsTaken(); decision != nil {
+	if decision := p.budget.recordMarks(); decision != nil {
 		return p.at(api.StepReserveBudget, decision)
 	}
 	held, hold := p.volumesOf(k)

@@ -212,12 +212,10 @@ func TestGive(t *testing.T) {
 // TestGiveReserves: before an ordinal is stopped the budgets of both slices leave room for it, and what
 // is down already counts (I4). On the way back one that is down costs nothing more (I8).
 func TestGiveReserves(t *testing.T) {
-	taken := func(s *plan.Snapshot) {
-		now := metav1.NewTime(plantest.Epoch)
-		s.Record.Baseline.BudgetsTakenTime = &now
-	}
+	unknown := func(s *plan.Snapshot) { s.Record.Baseline.SourceBudget, s.Record.Baseline.DestinationBudget = nil, nil }
 	two := func(s *plan.Snapshot) {
 		s.Record.Baseline.Budget, s.Record.Baseline.DisruptionBudget.MaxUnavailable = 2, pdbtest.MaxUnavailable(2).MaxUnavailable
+		s.Source.Budgets[0].Author, s.Destination.Budgets[0].Author = pdbtest.MaxUnavailable(2), pdbtest.MaxUnavailable(2)
 	}
 	reserved := func(s *plan.Snapshot) { s.Source.Budgets[0].Form = *pdbtest.MinAvailable(3) }
 	of := func(ordinal int32, changes ...func(*plan.Snapshot)) []func(*plan.Snapshot) {
@@ -233,13 +231,13 @@ func TestGiveReserves(t *testing.T) {
 		stepCase
 	}{
 		"the budget is not reserved":     {2, stepCase{of(2), "SetBudget source web", api.StepReserveBudget}},
-		"nobody knows since when":        {2, stepCase{of(2, reserved), "recorded: a handoff", api.StepReserveBudget}},
-		"it is reserved":                 {2, stepCase{of(2, reserved, taken), "ScaleDown source web", api.StepScaleDown}},
-		"one of two is left for others":  {2, stepCase{of(2, two, oneOfTwo, taken), "ScaleDown source web", api.StepScaleDown}},
-		"and another one is down":        {2, stepCase{of(2, two, oneOfTwo, taken, unready(3)), api.ReasonReplicaUnavailable, api.StepReserveBudget}},
-		"it goes back":                   {3, stepCase{of(3, goesBack, taken), "ScaleDown destination web", api.StepScaleDown}},
-		"one that is down goes back":     {3, stepCase{of(3, goesBack, taken, unready(3), unready(0)), "ScaleDown destination web", api.StepScaleDown}},
-		"it is up, and another one down": {3, stepCase{of(3, goesBack, taken, unready(0)), "recorded: no handoff", api.StepGate}},
+		"the marks are not recorded":     {2, stepCase{of(2, reserved, unknown), "recorded: a handoff", api.StepReserveBudget}},
+		"it is reserved":                 {2, stepCase{of(2, reserved), "ScaleDown source web", api.StepScaleDown}},
+		"one of two is left for others":  {2, stepCase{of(2, two, oneOfTwo), "ScaleDown source web", api.StepScaleDown}},
+		"and another one is down":        {2, stepCase{of(2, two, oneOfTwo, unready(3)), api.ReasonReplicaUnavailable, api.StepReserveBudget}},
+		"it goes back":                   {3, stepCase{of(3, goesBack), "ScaleDown destination web", api.StepScaleDown}},
+		"one that is down goes back":     {3, stepCase{of(3, goesBack, unready(3), unready(0)), "ScaleDown destination web", api.StepScaleDown}},
+		"it is up, and another one down": {3, stepCase{of(3, goesBack, unready(0)), "recorded: no handoff", api.StepGate}},
 	} {
 		wantSteps(t, map[string]stepCase{name: tc.stepCase}, func(p *planners) *plan.Decision { return p.give(tc.ordinal) })
 	}

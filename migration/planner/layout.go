@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/sliceshift/sliceshift/migration/checks"
 	"github.com/sliceshift/sliceshift/migration/plan"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
@@ -120,29 +119,13 @@ func with(set plan.Set, ordinal int32) (start, replicas int32) {
 // it can do nothing safely any more.
 func (p foreignPlanner) foreign() *plan.Decision {
 	decision := cmp.Or(p.reserved(), lossPlanner(p).lostDisks(), p.foreignSets())
-	if decision == nil && !p.stopped() {
-		decision = p.foreignBudgets()
+	if decision == nil {
+		decision = wordPlanner{p.View, budgetPlanner{p.View}}.heed()
 	}
-	if decision == nil || !p.Deleting {
+	if decision == nil || decision.Record != nil || !p.Deleting {
 		return decision
 	}
 	return lossPlanner(p).letGo()
-}
-
-func (p foreignPlanner) foreignBudgets() *plan.Decision {
-	for _, side := range []*plan.Side{&p.Source, &p.Destination} {
-		if len(side.Budgets) > 1 {
-			return stalledBy(checks.SeveralBudgets(*side))
-		}
-		for _, budget := range side.Budgets {
-			if writer := cmp.Or(budget.EditedBy, budget.RevertedBy); writer != "" {
-				return plan.Stalled(api.ReasonForeignBudget,
-					fmt.Sprintf("%s was changed by %q while the migration owns it", side.BudgetNamed(budget.Name), writer),
-					fmt.Sprintf("stop that writer, then hand the budget back: %s", side.Kubectl().Do("annotate", "pdb", "-n", side.Namespace, budget.Name, "--overwrite", fmt.Sprintf("%s=%s", api.BudgetAnnotationKey, api.BudgetHandedOver))))
-			}
-		}
-	}
-	return nil
 }
 
 func (p foreignPlanner) foreignSets() *plan.Decision {

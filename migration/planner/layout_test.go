@@ -152,7 +152,7 @@ func TestNextOrdinal(t *testing.T) {
 // is down; a Migration that is being deleted lets go instead.
 func TestForeign(t *testing.T) {
 	scale := func(s *plan.Snapshot) { s.Source.Set.Replicas = 1 }
-	edit := func(s *plan.Snapshot) { s.Source.Budgets[0].EditedBy = "kubectl" }
+	edit := func(s *plan.Snapshot) { putBack(&s.Source, &s.Record.Baseline.SourceBudget, "kubectl") }
 	stop := func(s *plan.Snapshot) { s.Source.Set.Replicas, s.Record.Handoff = 2, &api.Handoff{Ordinal: 2} }
 	leave := func(s *plan.Snapshot) { s.Deleting = true }
 	for name, tc := range map[string]struct {
@@ -215,23 +215,29 @@ func TestForeignSets(t *testing.T) {
 	}
 }
 
-// TestForeignBudgets: a PodDisruptionBudget that others change, or add, while it is shared out is no
+// putBack has a tool write the author's form of a budget again that the migration has taken.
+func putBack(side *plan.Side, seen **api.BudgetVersion, by string) {
+	b := &side.Budgets[0]
+	*seen = &api.BudgetVersion{UID: b.UID, Generation: b.Generation, Taken: true}
+	b.Form, b.Author, b.Fence, b.WrittenBy, b.Generation = b.AuthorForm(), nil, "", by, b.Generation+2
+}
+
+// TestForeignBudgets: a PodDisruptionBudget that others put back, or add, while it is shared out is no
 // bound any more (I4).
 func TestForeignBudgets(t *testing.T) {
 	for name, tc := range map[string]struct {
-		change func(source, destination *plan.Side)
+		change func(s *plan.Snapshot)
 		want   string
 	}{
-		"nothing":                      {func(*plan.Side, *plan.Side) {}, ""},
-		"there are none":               {func(from, to *plan.Side) { from.Budgets, to.Budgets = nil, nil }, ""},
-		"the source's was edited":      {func(from, _ *plan.Side) { from.Budgets[0].EditedBy = "kubectl" }, api.ReasonForeignBudget},
-		"the destination's was edited": {func(_, to *plan.Side) { to.Budgets[0].EditedBy = "kubectl" }, api.ReasonForeignBudget},
-		"its author's was put back":    {func(_, to *plan.Side) { to.Budgets[0].RevertedBy = "argo" }, api.ReasonForeignBudget},
-		"a second one at the source":   {func(from, _ *plan.Side) { from.Budgets = append(from.Budgets, plan.Budget{Name: "b"}) }, api.ReasonSeveralBudgets},
-		"a second at the destination":  {func(_, to *plan.Side) { to.Budgets = append(to.Budgets, plan.Budget{Name: "b"}) }, api.ReasonSeveralBudgets},
+		"nothing":                     {func(*plan.Snapshot) {}, ""},
+		"there are none":              {func(s *plan.Snapshot) { s.Source.Budgets, s.Destination.Budgets = nil, nil }, ""},
+		"the source's was put back":   {func(s *plan.Snapshot) { putBack(&s.Source, &s.Record.Baseline.SourceBudget, "argo") }, api.ReasonForeignBudget},
+		"the destination's":           {func(s *plan.Snapshot) { putBack(&s.Destination, &s.Record.Baseline.DestinationBudget, "argo") }, api.ReasonForeignBudget},
+		"a second one at the source":  {func(s *plan.Snapshot) { s.Source.Budgets = append(s.Source.Budgets, plan.Budget{Name: "b"}) }, api.ReasonSeveralBudgets},
+		"a second at the destination": {func(s *plan.Snapshot) { s.Destination.Budgets = append(s.Destination.Budgets, plan.Budget{Name: "b"}) }, api.ReasonSeveralBudgets},
 	} {
-		got := inShort(midway(func(s *plan.Snapshot) { tc.change(&s.Source, &s.Destination) }).foreignBudgets())
-		if got != tc.want {
+		p := midway(tc.change)
+		if got := inShort(wordPlanner{p.View, p.budgetPlanner}.heed()); got != tc.want {
 			t.Errorf("%s: %q, want %q", name, got, tc.want)
 		}
 	}

@@ -55,6 +55,8 @@ func midway(changes ...func(*plan.Snapshot)) *planners {
 		side.Set.Fence = "migration.1"
 		side.Budgets[0].Fence, side.Budgets[0].Author = "migration.1", pdbtest.MaxUnavailable(1)
 	}
+	s.Record.Baseline.SourceBudget = &api.BudgetVersion{UID: s.Source.Budgets[0].UID, Taken: true}
+	s.Record.Baseline.DestinationBudget = &api.BudgetVersion{UID: s.Destination.Budgets[0].UID, Taken: true}
 	s.Destination.Budgets[0].Form = *pdbtest.MaxUnavailable(0)
 	plantest.HandOn(&s, 3)
 	for _, change := range changes {

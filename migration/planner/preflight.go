@@ -46,6 +46,10 @@ func (p wholePlanner) accept() *plan.Decision {
 		b := p.Source.Budgets[0]
 		author := b.AuthorForm()
 		baseline.DisruptionBudget = &api.DisruptionBudget{Name: b.Name, MinAvailable: author.MinAvailable, MaxUnavailable: author.MaxUnavailable}
+		baseline.SourceBudget = versionOf(b)
+	}
+	if len(p.Destination.Budgets) == 1 && !p.Spec.SameNamespace {
+		baseline.DestinationBudget = versionOf(p.Destination.Budgets[0])
 	}
 	next := p.Record
 	next.Baseline, next.Accepted, next.Handoff = baseline, true, nil

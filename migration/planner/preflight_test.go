@@ -114,6 +114,7 @@ func TestBaseline(t *testing.T) {
 	plain := api.Baseline{
 		Replicas: 3, Budget: 1, SourceUID: "source-set", SourceCluster: "cluster-east", DestinationCluster: "cluster-west",
 		StartTime: metav1.NewTime(plantest.Epoch), DisruptionBudget: &api.DisruptionBudget{Name: "web", MaxUnavailable: pdbtest.MaxUnavailable(1).MaxUnavailable},
+		SourceBudget: &api.BudgetVersion{UID: "source-set-budget"}, DestinationBudget: &api.BudgetVersion{UID: "prepared-set-budget"},
 		Volumes:  []api.VolumeSpec{{ClaimTemplate: "data", Method: api.MethodRebind}},
 		Services: &api.ServicesSpec{PerOrdinal: api.PerOrdinalNone},
 	}
@@ -124,7 +125,7 @@ func TestBaseline(t *testing.T) {
 	}{
 		"all of it at the source":              {func(*plan.Snapshot) {}, func(*api.Baseline) {}},
 		"from another ordinal, without claims": {func(s *plan.Snapshot) { *s = plantest.Healthy(5, 3, pdbtest.MaxUnavailable(1)) }, func(b *api.Baseline) { b.Start, b.Volumes = 5, nil }},
-		"without a budget":                     {func(s *plan.Snapshot) { s.Source.Budgets, s.Destination.Budgets = nil, nil }, func(b *api.Baseline) { b.DisruptionBudget = nil }},
+		"without a budget":                     {func(s *plan.Snapshot) { s.Source.Budgets, s.Destination.Budgets = nil, nil }, func(b *api.Baseline) { b.DisruptionBudget, b.SourceBudget, b.DestinationBudget = nil, nil, nil }},
 		"with what its author wrote": {func(s *plan.Snapshot) {
 			s.Source.Budgets[0].Author, s.Destination.Budgets[0].Form = pdbtest.MinAvailable(1), *pdbtest.MinAvailable(1)
 		}, func(b *api.Baseline) {

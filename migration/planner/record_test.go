@@ -44,6 +44,9 @@ func TestUnbelievable(t *testing.T) {
 		"more than there are": {func(s *plan.Snapshot) {
 			s.Record.Baseline.Budget, s.Source.Budgets = 6, budgetsOfForm(pdb.Unavailable(9))
 		}, "no more than 5 may"},
+		"the destination's still has the form before": {func(s *plan.Snapshot) {
+			s.Record.Baseline.Budget, s.Source.Budgets, s.Destination.Budgets = 2, budgetsOfForm(pdb.Unavailable(2)), budgetsOfForm(pdb.Unavailable(1))
+		}, ""},
 		"a budget that cannot be read": {func(s *plan.Snapshot) {
 			s.Source.Budgets = budgetsOfForm(pdb.Form{MaxUnavailable: pdbtest.Unparsable()})
 		}, "budget"},

@@ -3,9 +3,6 @@ package planner
 import (
 	"strings"
 	"testing"
-	"time"
-
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/sliceshift/sliceshift/migration/internal/plantest"
 	"github.com/sliceshift/sliceshift/migration/plan"
@@ -48,27 +45,5 @@ func TestFenceWithoutMarks(t *testing.T) {
 	}
 	if got := halfway(nil).ensureFence(); got != nil {
 		t.Errorf("with its marks: %+v", got)
-	}
-}
-
-// TestBudgetsTakenByTheirServer: since when the budgets bear the mark is told by the clocks of their API servers, which time what
-// others write, too: the last of both. Where one does not say, this process's clock has to do.
-func TestBudgetsTakenByTheirServer(t *testing.T) {
-	at := func(name plan.SideName, when time.Time) func(*plan.Snapshot) {
-		return changesBudget(name, func(b *plan.Budget) { b.WrittenTime = when })
-	}
-	first, last := began.Add(-time.Hour), began.Add(-time.Minute)
-	for name, tc := range map[string]struct {
-		changes but
-		want    func(*planners) time.Time
-	}{
-		"both say":    {but{at(plan.SourceSide, last), at(plan.DestinationSide, first)}, func(*planners) time.Time { return last }},
-		"one of them": {but{at(plan.SourceSide, last)}, func(p *planners) time.Time { return p.Now }},
-	} {
-		p := withBudgets(tc.changes...)
-		got := p.budgetsTaken()
-		if want := metav1.NewTime(tc.want(p)); got == nil || got.Record == nil || !got.Record.Baseline.BudgetsTakenTime.Equal(&want) {
-			t.Errorf("%s: got %+v, want %s", name, got, want)
-		}
 	}
 }

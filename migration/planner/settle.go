@@ -332,7 +332,7 @@ func (p settlePlanner) holdsBudgets() bool {
 		if owner := api.FenceOwner(side.Set.Fence); owner != "" && owner != p.UID {
 			return false
 		}
-		if len(side.Budgets) != 1 || api.FenceOwner(side.Budgets[0].Fence) != p.UID || side.Budgets[0].EditedBy != "" {
+		if len(side.Budgets) != 1 || api.FenceOwner(side.Budgets[0].Fence) != p.UID || side.Budgets[0].Edited() {
 			return false
 		}
 	}

@@ -79,7 +79,7 @@ func TestHoldsBudgets(t *testing.T) {
 		"one is its author's":              {budget(func(b *plan.Budget) { b.Fence = "" }), false},
 		"one is of another migration":      {budget(func(b *plan.Budget) { b.Fence = "another.1" }), false},
 		"one of an older epoch":            {budget(func(b *plan.Budget) { b.Fence = "m.1" }), true},
-		"somebody has edited one":          {budget(func(b *plan.Budget) { b.EditedBy = "kubectl" }), false},
+		"somebody has edited one":          {budget(func(b *plan.Budget) { b.Wrote = "maxUnavailable 9" }), false},
 		"one budget selects both slices":   {func(s *plan.Snapshot) { s.Spec.SameNamespace = true }, false},
 		"another, and it is let go by now": {func(s *plan.Snapshot) { s.Source.Set.Fence, s.Source.Budgets[0].Fence = "", "another.1" }, false},
 	} {

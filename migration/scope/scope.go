@@ -137,8 +137,8 @@ func readsForHold(s plan.Snapshot, hold *plan.Hold) Reads {
 // ofRecord is the scope of a decision that writes a record, or ends.
 func (sc Reads) ofRecord(s plan.Snapshot, decision plan.Decision) Reads {
 	// The budgets are read again before the next ordinal is stopped.
-	sc.Budgets = sc.Ordinal == nil
 	next := decision.Record
+	sc.Budgets = sc.Ordinal == nil || heeds(s, next)
 	sc.Dependencies = dependsOn(s, next)
 	// What begins or ends a migration is concluded from all there is.
 	sc.Wide = decision.Done != "" || next.Baseline == nil || s.Record.Baseline == nil || next.Completed != "" || takesForAnother(s, decision)
@@ -226,6 +226,15 @@ func (sc Reads) Covers(need Reads) bool {
 func (sc Reads) kinds(need Reads) bool {
 	listed := (sc.Gate || !need.Gate) && (sc.Gate || sc.Users || !need.Users) && (sc.Gate || need.Left == "" || sc.Left == need.Left)
 	return listed && (sc.Pods || !need.Pods) && (sc.Budgets || !need.Budgets) && (sc.Volumes || !need.Volumes)
+}
+
+// heeds reports whether a record has another form of an author's PodDisruptionBudget.
+func heeds(s plan.Snapshot, next *plan.Record) bool {
+	was := s.Record.Baseline
+	if next == nil || was == nil || next.Baseline == nil {
+		return false
+	}
+	return next.Baseline.DisruptionBudget != was.DisruptionBudget
 }
 
 // Sides are sides of which something is read.
@@ -329,6 +338,9 @@ func leanWhole(sc Reads, s plan.Snapshot, decision plan.Decision) Reads {
 	case effect != nil && effect.Copies():
 		// The copy is written as it was judged, of an origin as it was judged, or not at all.
 		sc.Budgets, sc.Namespace, sc.Spared.Sets = false, false, BothSides
+	case effect == nil && heeds(s, decision.Record):
+		// The form that is recorded is the one that its author wrote last.
+		sc.Namespace = false
 	case effect == nil, effect.RunsHook(), effect.Verb == plan.WriteFence, effect.Verb == plan.ReleaseFence:
 		// No record says more of the budgets than that they are written next.
 		sc.Budgets, sc.Namespace = false, false

@@ -124,7 +124,8 @@ func (a apiServer) applyBudget(side *plan.Side, e plan.Effect) error {
 		if len(side.Budgets) > 0 {
 			return ErrConflict
 		}
-		a.PutBudget(e.Side, &plan.Budget{Name: e.Name, UID: a.NewUID(), Form: pdb.Unavailable(0), Author: &e.Author, Fence: e.Fence, Ours: true})
+		form := pdb.Unavailable(0)
+		a.PutBudget(e.Side, &plan.Budget{Name: e.Name, UID: a.NewUID(), Form: form, Own: true, Generation: 1, Author: &e.Author, Fence: e.Fence, Wrote: form.String(), Ours: true})
 		return nil
 	}
 	if len(side.Budgets) != 1 || side.Budgets[0].UID != e.UID || side.Budgets[0].ResourceVersion != e.ResourceVersion {
@@ -135,9 +136,13 @@ func (a apiServer) applyBudget(side *plan.Side, e plan.Effect) error {
 		return nil
 	}
 	b := side.Budgets[0]
-	b.Form, b.Author, b.Fence, b.Observed = e.Form, nil, e.Fence, false
+	if !b.Form.Equal(e.Form) { // as an API server does it: who writes the same value does not come to own it
+		b.Form, b.Own, b.WrittenBy, b.Observed = e.Form, true, "", false
+		b.Generation++
+	}
+	b.Author, b.Fence, b.Wrote, b.HandedOver, b.Observed = nil, e.Fence, "", false, false
 	if e.Verb == plan.SetBudget {
-		b.Author = &e.Author
+		b.Author, b.Wrote = &e.Author, e.Form.String()
 	}
 	a.PutBudget(e.Side, &b)
 	return nil

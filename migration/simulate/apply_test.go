@@ -83,7 +83,7 @@ func TestWorldApplyMakes(t *testing.T) {
 		},
 		"a set that is there": {effect: set, before: func(s *plan.Snapshot) { s.Destination.Set.Presence = plan.Seen }},
 		"a budget": {effect: budget, change: func(s *plan.Snapshot) {
-			s.Destination.Budgets = []plan.Budget{{Name: "web", UID: "u1", ResourceVersion: "v2", Form: pdb.Unavailable(0), Author: &made, Fence: "m.1", Ours: true}}
+			s.Destination.Budgets = []plan.Budget{{Name: "web", UID: "u1", ResourceVersion: "v2", Form: pdb.Unavailable(0), Own: true, Generation: 1, Author: &made, Fence: "m.1", Wrote: "maxUnavailable 0", Ours: true}}
 		}},
 		"a budget that is there": {effect: budget, before: func(s *plan.Snapshot) { s.Destination.Budgets = []plan.Budget{{Name: "web"}} }},
 		"nothing that is known":  {effect: plan.Effect{Verb: "Other"}, change: func(*plan.Snapshot) {}},
@@ -166,9 +166,13 @@ func TestWorldApplyBudget(t *testing.T) {
 	written := func(s *plan.Snapshot) {
 		b := &s.Source.Budgets[0]
 		b.ResourceVersion, b.Form, b.Fence, b.Observed, b.Author = "v1", form, "m.2", false, nil
+		b.Own, b.Generation = true, b.Generation+1
 	}
 	for name, tc := range map[string]worldWrite{
-		"it is set":      {effect: is(plan.SetBudget), change: func(s *plan.Snapshot) { written(s); s.Source.Budgets[0].Author = &author }},
+		"it is set": {effect: is(plan.SetBudget), change: func(s *plan.Snapshot) {
+			written(s)
+			s.Source.Budgets[0].Author, s.Source.Budgets[0].Wrote = &author, form.String()
+		}},
 		"it is restored": {effect: is(plan.RestoreBudget), change: written},
 		"it is deleted":  {effect: is(plan.DeleteBudget), change: func(s *plan.Snapshot) { s.Source.Budgets = nil }},
 		"another one":    {effect: other},

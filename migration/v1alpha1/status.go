@@ -162,14 +162,20 @@ type Baseline struct {
 	// ordinal is about to move.
 	// +optional
 	DestinationUID types.UID `json:"destinationUID,omitempty"`
-	// budgetsTakenTime is since when the PodDisruptionBudgets bear the mark of the migration;
-	// absent before, and once they are given back.
+	// budgetsTakenTime is not written any more: sourceBudget and destinationBudget have replaced it. Records of
+	// older versions have it.
 	// +optional
 	BudgetsTakenTime *metav1.Time `json:"budgetsTakenTime,omitempty"`
-	// disruptionBudget is the source's PodDisruptionBudget in the user's own form;
-	// absent when the source has none.
+	// disruptionBudget is the PodDisruptionBudget in the form that its author wrote last; absent when there
+	// is none.
 	// +optional
 	DisruptionBudget *DisruptionBudget `json:"disruptionBudget,omitempty"`
+	// sourceBudget is the version of the source's PodDisruptionBudget whose form was recorded last.
+	// +optional
+	SourceBudget *BudgetVersion `json:"sourceBudget,omitempty"`
+	// destinationBudget is the version of the destination's PodDisruptionBudget whose form was recorded last.
+	// +optional
+	DestinationBudget *BudgetVersion `json:"destinationBudget,omitempty"`
 	// volumes are how the data of each claim template moves, as it was asked for when the migration was accepted.
 	// Methods and storage classes stay those for the whole move and its way back, whatever spec.volumes says since.
 	// +optional
@@ -184,6 +190,17 @@ type Baseline struct {
 	Services *ServicesSpec `json:"services,omitempty"`
 	// startTime is when the migration was accepted.
 	StartTime metav1.Time `json:"startTime"`
+}
+
+// BudgetVersion identifies a PodDisruptionBudget and its spec at one moment.
+type BudgetVersion struct {
+	// uid of the PodDisruptionBudget.
+	UID types.UID `json:"uid"`
+	// generation of the PodDisruptionBudget.
+	Generation int64 `json:"generation"`
+	// taken is true from when the PodDisruptionBudget was seen with the mark of the migration until it is given back.
+	// +optional
+	Taken bool `json:"taken,omitempty"`
 }
 
 // DisruptionBudget is a PodDisruptionBudget as its author wrote it.

@@ -1,0 +1,277 @@
+package model
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/sliceshift/sliceshift/migration/internal/pdbtest"
+	"github.com/sliceshift/sliceshift/migration/internal/plantest"
+	"github.com/sliceshift/sliceshift/migration/plan"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/pdb"
+)
+
+// authored are what the author of a PodDisruptionBudget does at any moment, and how it is done back where the migration
+// waits for that. What the migration sees of it follows from the objects.
+var authored = []edit{
+	{name: "the author lowers the source's budget to 0", do: authorWrites(plan.SourceSide, 0, true), reasons: []string{api.ReasonBudgetZero}},
+	{name: "the author lowers the source's budget to 0, without the mark", do: authorWrites(plan.SourceSide, 0, false), reasons: []string{api.ReasonBudgetZero}},
+	{name: "the author lowers the source's budget to 1", do: authorWrites(plan.SourceSide, 1, true)},
+	{name: "the author raises the source's budget", do: authorWrites(plan.SourceSide, 9, true)},
+	{name: "the author lowers the destination's budget to 0", do: authorWrites(plan.DestinationSide, 0, true), reasons: []string{api.ReasonBudgetZero}},
+	{name: "the author raises the destination's budget", do: authorWrites(plan.DestinationSide, 9, true)},
+	{name: "the author creates a budget of 1", do: authorCreates(plan.SourceSide, 1)},
+	{name: "the author creates a budget of 2", do: authorCreates(plan.SourceSide, 2)},
+	{name: "the author replaces the source's budget by one of 1", do: authorReplaces(plan.SourceSide, 1, "web")},
+	{name: "the author replaces the source's budget by one of 0", do: authorReplaces(plan.SourceSide, 0, "web"), reasons: []string{api.ReasonBudgetZero}},
+	{name: "the author renames the source's budget", do: authorReplaces(plan.SourceSide, 1, "renamed")},
+	{name: "the author adds a second budget", do: authorDoubles(plan.SourceSide), reasons: []string{api.ReasonSeveralBudgets}},
+}
+
+// maySpeak reports whether the author may write there now.
+func (m *machine) maySpeak(name plan.SideName) bool {
+	return m.State.Record.Baseline != nil && m.State.Record.Completed == "" && (name == plan.SourceSide || !m.State.Spec.SameNamespace) && len(m.State.Side(name).Budgets) <= 1
+}
+
+// speaks notes what the author has written last.
+func (m *machine) speaks(form pdb.Form) {
+	m.author, m.spoken, m.grace = &form, true, true
+}
+
+// puts stores a form that somebody wrote into a budget, as an API server does it: the generation counts changes, and who
+// changes a field owns it.
+func (m *machine) puts(name plan.SideName, form pdb.Form, by string, marked bool) {
+	now := m.State.Side(name).Budgets[0]
+	if !marked {
+		now.Author, now.Fence, now.Wrote = nil, "", ""
+	}
+	if !now.Form.Equal(form) {
+		now.Form, now.WrittenBy, now.Own, now.Observed = form, by, false, false
+		now.Generation++
+	}
+	m.PutBudget(name, &now)
+}
+
+// putBack has a tool write the author's form of a budget again, without the marks of the migration.
+func (m *machine) putBack(name plan.SideName, by string) {
+	m.puts(name, m.State.Side(name).Budgets[0].AuthorForm(), by, false)
+}
+
+// revertBudget is putBack in a snapshot.
+func revertBudget(side *plan.Side, by string) {
+	b := &side.Budgets[0]
+	if form := b.AuthorForm(); !form.Equal(b.Form) {
+		b.Form, b.Own, b.Generation = form, false, b.Generation+1
+	}
+	b.WrittenBy, b.Author, b.Fence, b.Wrote = by, nil, "", ""
+}
+
+// authorWrites has the author give a budget another form.
+func authorWrites(name plan.SideName, n int32, marked bool) func(*model) func(*model) {
+	return func(w *model) func(*model) {
+		form := pdb.Unavailable(n)
+		if !w.maySpeak(name) || len(w.State.Side(name).Budgets) != 1 || w.State.Side(name).Budgets[0].Form.Equal(form) || w.author == nil || w.author.Equal(form) {
+			return nil
+		}
+		was := *w.author
+		w.puts(name, form, "kubectl", marked)
+		w.speaks(form)
+		return func(w *model) {
+			if len(w.State.Side(name).Budgets) == 1 && !w.State.Side(name).Budgets[0].Form.Equal(was) {
+				w.handsBack(name, was)
+			}
+		}
+	}
+}
+
+// handsBack has the author write a former form, and hand the budget over: where the migration has not looked meanwhile that form
+// is the recorded one, as if a tool had written it.
+func (m *machine) handsBack(name plan.SideName, form pdb.Form) {
+	m.puts(name, form, "kubectl", false)
+	now := m.State.Side(name).Budgets[0]
+	now.HandedOver = true
+	m.PutBudget(name, &now)
+	m.speaks(form)
+}
+
+// authorCreates has the author make the first budget.
+func authorCreates(name plan.SideName, n int32) func(*model) func(*model) {
+	return func(w *model) func(*model) {
+		if !w.maySpeak(name) || w.author != nil || len(w.State.Side(name).Budgets) > 0 {
+			return nil
+		}
+		w.authorMakes(name, n, "web")
+		return func(*model) {}
+	}
+}
+
+func (m *machine) authorMakes(name plan.SideName, n int32, called string) {
+	form := pdb.Unavailable(n)
+	m.PutBudget(name, &plan.Budget{Name: called, UID: m.NewUID(), Generation: 1, Form: form, WrittenBy: "kubectl"})
+	m.speaks(form)
+}
+
+// authorReplaces has the author delete a budget and make another one.
+func authorReplaces(name plan.SideName, n int32, called string) func(*model) func(*model) {
+	return func(w *model) func(*model) {
+		if !w.maySpeak(name) || len(w.State.Side(name).Budgets) != 1 || w.author == nil {
+			return nil
+		}
+		was := *w.author
+		w.authorMakes(name, n, called)
+		w.remade = true
+		return func(w *model) {
+			if n == 0 && len(w.State.Side(name).Budgets) == 1 {
+				w.handsBack(name, was)
+			}
+		}
+	}
+}
+
+// authorDoubles has the author make a second budget over the same pods.
+func authorDoubles(name plan.SideName) func(*model) func(*model) {
+	return func(w *model) func(*model) {
+		if !w.maySpeak(name) || len(w.State.Side(name).Budgets) != 1 || w.State.Spec.SameNamespace {
+			return nil
+		}
+		side := w.State.Side(name)
+		second := plan.Budget{Name: "second", UID: w.NewUID(), ResourceVersion: w.NewVersion(), Generation: 1, Form: pdb.Unavailable(1), WrittenBy: "kubectl", Observed: true}
+		side.Budgets = append(slices.Clone(side.Budgets), second)
+		return func(w *model) {
+			side := w.State.Side(name)
+			side.Budgets = slices.DeleteFunc(slices.Clone(side.Budgets), func(b plan.Budget) bool { return b.UID == second.UID })
+		}
+	}
+}
+
+// allowance returns d by the author's last form and the number asked for.
+func (m *machine) allowance(asked *intstr.IntOrString) int32 {
+	base := m.State.Record.Baseline
+	d := int32(1)
+	if m.author != nil {
+		d = mustBudget(*m.author, base.Replicas)
+	} else if asked != nil {
+		return mustBudget(pdb.Form{MaxUnavailable: asked}, base.Replicas)
+	}
+	if asked != nil {
+		d = min(d, mustBudget(pdb.Form{MaxUnavailable: asked}, base.Replicas))
+	}
+	return d
+}
+
+func mustBudget(form pdb.Form, replicas int32) int32 {
+	n, err := pdb.Budget(form, replicas)
+	if err != nil {
+		panic(err)
+	}
+	return n
+}
+
+// heard reports whether the migration has recorded what the author wrote last.
+func (m *machine) heard() bool {
+	base := m.State.Record.Baseline
+	if base == nil || m.author == nil {
+		return true
+	}
+	recorded := base.DisruptionBudget
+	return recorded != nil && m.author.Equal(pdb.Form{MinAvailable: recorded.MinAvailable, MaxUnavailable: recorded.MaxUnavailable})
+}
+
+// followed reports whether the migration has recorded it, and keeps within it. While an ordinal is down, and while both slices
+// have replicas, no budget is as others left it.
+func (m *machine) followed() bool {
+	shared := len(m.held) > 0 || m.State.Source.Set.Replicas > 0 && m.State.Destination.Set.Replicas > 0
+	for _, name := range plan.SideNames {
+		for _, b := range m.State.Side(name).Budgets {
+			if !b.Observed || shared && (b.Fence == "" || b.Edited()) {
+				return false
+			}
+		}
+	}
+	strict := *m
+	strict.grace = false
+	return m.heard() && strict.budgetKept() == ""
+}
+
+// heeded checks that nothing is stopped, and no budget written, before the author's last form is recorded.
+func (m *machine) heeded(e plan.Effect, late bool) {
+	stops := e.Verb == plan.ScaleDown || e.Verb == plan.SetBudget || e.Verb == plan.RestoreBudget
+	if stops && !late && !m.heard() {
+		m.breaks("I4: %s, and the author has written %s", e, *m.author)
+	}
+}
+
+// budgetBack says how the source's budget is not as its author wrote it last, after a rollback.
+func (m *machine) budgetBack() string {
+	all := m.State.Source.Budgets
+	if len(all) != 1 || all[0].Fence != "" || !all[0].Form.Equal(*m.author) {
+		return fmt.Sprintf("the source's budgets are %+v, and the author has written %s", all, *m.author)
+	}
+	if there := m.State.Destination.Budgets; len(there) > 0 && !m.State.Spec.SameNamespace {
+		return fmt.Sprintf("the destination has budgets: %+v", there)
+	}
+	return ""
+}
+
+// words prints the recorded form of the author.
+func (p *printer) words(w *model, base *api.Baseline) {
+	p.number(int(base.Budget))
+	if d := base.DisruptionBudget; d != nil {
+		p.text(d.Name)
+		p.text(pdb.Form{MinAvailable: d.MinAvailable, MaxUnavailable: d.MaxUnavailable}.String())
+	}
+	for _, name := range plan.SideNames {
+		seen := base.SourceBudget
+		if name == plan.DestinationSide {
+			seen = base.DestinationBudget
+		}
+		if seen == nil {
+			p.number(0)
+			continue
+		}
+		p.name(string(seen.UID))
+		newer := false
+		for _, b := range w.State.Side(name).Budgets {
+			newer = newer || b.UID == seen.UID && b.Generation > seen.Generation
+		}
+		p.bools(true, seen.Taken, newer)
+	}
+	p.bools(w.spoken, w.grace, w.author != nil)
+	if w.author != nil {
+		p.text(w.author.String())
+	}
+}
+
+// TestModelOfAuthors explores every state of a move without a PodDisruptionBudget whose author creates one at any moment (H2). It
+// is recorded before it is overwritten, d follows it, and the end restores it.
+func TestModelOfAuthors(t *testing.T) {
+	ofAuthors := kindsOfFault{authors}
+	exploreAll(t, []bound{
+		{"2, no budget, authors", plantest.Scenario{Replicas: 2}, 1, ofAuthors, nil},
+	}, findings{})
+}
+
+// TestH3ToolAtAGate: a tool that puts its version back while the move waits at a gate is named, and not fought.
+func TestH3ToolAtAGate(t *testing.T) {
+	y := newPlay(t, plantest.Scenario{Replicas: 3, Budget: pdbtest.MaxUnavailable(2)})
+	y.until(plan.ScaleUp, 1)
+	y.pass(lands)
+	y.settle(everyone)
+	y.fail(plan.SourceSide, 0)
+	y.fail(plan.SourceSide, 1)
+	for range 12 {
+		y.pass(lands)
+		y.settle(func(s step) bool { return s.kind == budgets })
+	}
+	y.putBack(plan.SourceSide, "flux")
+	before := y.landed
+	if hold := y.holdOf(); !hold.Stalled || hold.Reason != api.ReasonForeignBudget {
+		t.Errorf("got %+v", hold)
+	}
+	if y.landed != before {
+		t.Error("it was fought")
+	}
+}
