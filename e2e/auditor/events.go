@@ -82,7 +82,15 @@ func (a *Auditor) onBudget(s *side, ch feed.Change[*policyv1.PodDisruptionBudget
 		latest = ch.Old
 	}
 	a.state.do(func(st *state) {
-		keep(st.seen[s.index].budgets, latest.Name, view.Budget(latest), ch.New != nil)
+		budget := view.Budget(latest)
+		keep(st.seen[s.index].budgets, latest.Name, budget, ch.New != nil)
+		if ch.New != nil && budget.Covers(st.served.Ranges[s.index]) {
+			first := st.word == nil
+			st.word = st.word.Follow(budget, int32(len(a.ordinals)), a.options.Clock.Now())
+			if first && st.word != nil && a.options.Budget > 0 {
+				st.word.Budget = a.options.Budget // the one that the audit began with
+			}
+		}
 	})
 	a.replicas.wake()
 }

@@ -84,7 +84,7 @@ func (a *Auditor) applies() []Invariant {
 	if len(a.sides[judge.Source].templates) > 0 {
 		applies = append(applies, I2, I3)
 	}
-	if a.options.Budget > 0 {
+	if a.bounded() {
 		applies = append(applies, I4)
 	}
 	return applies

@@ -50,9 +50,15 @@ func (a *Auditor) judgeReplicas(first, second [2]judge.ReplicaSide) {
 		a.reportTogether(pair)
 	}
 	a.state.noteAvailable(judge.MostAvailable(a.ordinals, first, second), a.options.Clock.Now())
-	if a.options.Budget > 0 {
+	if a.bounded() {
 		a.checkBudget(first, second)
 	}
+}
+
+// bounded reports whether a budget bounds the move.
+func (a *Auditor) bounded() (is bool) {
+	a.state.do(func(s *state) { is = a.options.Budget > 0 || s.word != nil })
+	return is
 }
 
 func (a *Auditor) checkBudget(first, second [2]judge.ReplicaSide) {
@@ -63,6 +69,12 @@ func (a *Auditor) checkBudget(first, second [2]judge.ReplicaSide) {
 		in.Served, in.Blamed = maps.Clone(s.served.On), maps.Clone(s.blamed)
 	})
 	verdict := judge.Budget(in)
+	a.state.do(func(s *state) {
+		if s.word != nil && s.word.Budget != in.Budget {
+			in.Budget = s.word.Budget
+			verdict.Broken = s.word.Breaks(verdict, a.options.Clock.Now())
+		}
+	})
 	if a.live.Load() {
 		a.ledger.checked(I4)
 	}

@@ -29,8 +29,10 @@ type state struct {
 	copied   map[judge.VolumeKey]judge.Origin
 	compared map[judge.VolumeKey]map[judge.Origin]bool
 	// apart says on which sides an ordinal's appearance was checked in time.
-	apart    map[int32][2]bool
-	blamed   map[int32]bool
+	apart  map[int32][2]bool
+	blamed map[int32]bool
+	// word is the last form of the author of the budgets; nil before the first.
+	word     *judge.Word
 	fewest   int32
 	fewestAt time.Time
 }

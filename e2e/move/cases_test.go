@@ -78,6 +78,8 @@ var embeddedOnly = map[string]string{
 	"TestRetainOfTheOwner":             nextLife,
 	"TestDeletedWhenSecured":           nextLife,
 	"TestBudgetReverted":               byOthers,
+	"TestH2H3Author":                   byOthers,
+	"TestH3AuthorAtAnyMoment":          byOthers,
 	"TestBackupHoldsTheClaim":          byOthers,
 	"TestReservedInMidMove":            byOthers,
 	"TestNamespaceDeleted":             byOthers,

@@ -157,16 +157,15 @@ func (r *chaosRun) failPod(ctx context.Context, c kubernetes.Interface, namespac
 	return err
 }
 
-// editBudget lets somebody forbid all disruptions for a while. What was written since
-// is left as it is.
+// editBudget has the author forbid all disruptions for a while. The migration follows, or has not looked meanwhile.
 func (r *chaosRun) editBudget(d time.Duration) error {
-	edit, fence := rand.String(8), ""
+	edit, mark := rand.String(8), ""
 	var before *intstr.IntOrString
 	err := r.budgetTo(func(budget *policyv1.PodDisruptionBudget) bool {
 		if budget.Spec.MaxUnavailable == nil || budget.Spec.MaxUnavailable.IntValue() == 0 || budget.Annotations[editMark] == edit {
 			return false // one of the migration's, or the first try has landed without an answer
 		}
-		before, fence = budget.Spec.MaxUnavailable, budget.Annotations[api.BudgetAnnotationKey]
+		before, mark = budget.Spec.MaxUnavailable, budget.Annotations[api.BudgetAnnotationKey]
 		metav1.SetMetaDataAnnotation(&budget.ObjectMeta, editMark, edit)
 		budget.Spec.MaxUnavailable = new(intstr.FromInt32(0))
 		return true
@@ -180,9 +179,10 @@ func (r *chaosRun) editBudget(d time.Duration) error {
 			return false // it never landed: what is written there is not ours
 		}
 		delete(budget.Annotations, editMark)
-		if budget.Annotations[api.BudgetAnnotationKey] == fence {
-			budget.Spec.MaxUnavailable = before
-		} // else the migration has written since
+		budget.Spec.MaxUnavailable = r.App.MaxUnavailable
+		if budget.Annotations[api.BudgetAnnotationKey] == mark {
+			budget.Spec.MaxUnavailable = before // the share that it had: the migration has not written since
+		}
 		return true
 	})
 }

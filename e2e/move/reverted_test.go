@@ -32,7 +32,6 @@ func TestBudgetReverted(t *testing.T) {
 			return nil
 		}
 		reverted = true
-		v.past(m.Status.Baseline.BudgetsTakenTime.Time)
 		return v.revert("flux")
 	}, harness.StalledWith(api.ReasonForeignBudget)(func() error {
 		stalled = true

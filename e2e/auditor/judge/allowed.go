@@ -34,9 +34,12 @@ func allowedTogether(first, second [2]ReplicaSide) (int32, []string) {
 }
 
 // covers says whether the budget's selector matches the side's pods.
-func (b DisruptionBudget) covers(side ReplicaSide) bool {
+func (b DisruptionBudget) covers(side ReplicaSide) bool { return b.Covers(side.Set) }
+
+// Covers reports whether the budget's selector matches the pods of a set.
+func (b DisruptionBudget) Covers(set SliceState) bool {
 	selector, err := metav1.LabelSelectorAsSelector(b.Selector)
-	return err == nil && side.Set.UID != "" && selector.Matches(labels.Set(side.Set.Labels))
+	return err == nil && set.UID != "" && selector.Matches(labels.Set(set.Labels))
 }
 
 // allows is the number of evictions that the budget grants now. While the

@@ -83,6 +83,8 @@ type DisruptionBudget struct {
 	Allowed                        int32
 	Selector                       *metav1.LabelSelector
 	MinAvailable, MaxUnavailable   *intstr.IntOrString
+	// WrittenBy is the manager that owns the form and is no migration; empty: none does.
+	WrittenBy string
 }
 
 // ReplicaSide is one side as one phase of a replica sample read it.

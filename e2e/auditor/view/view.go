@@ -3,6 +3,7 @@ package view
 
 import (
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -59,7 +60,25 @@ func Budget(pdb *policyv1.PodDisruptionBudget) judge.DisruptionBudget {
 		Selector:           pdb.Spec.Selector,
 		MinAvailable:       pdb.Spec.MinAvailable,
 		MaxUnavailable:     pdb.Spec.MaxUnavailable,
+		WrittenBy:          formOwner(pdb),
 	}
+}
+
+// engine is the name under which a migration writes; its form of a budget is not its author's.
+const engine = "sliceshift"
+
+// formOwner is the manager, other than a migration, that owns the form of a budget; empty: none does.
+func formOwner(pdb *policyv1.PodDisruptionBudget) string {
+	field := "f:minAvailable"
+	if pdb.Spec.MaxUnavailable != nil {
+		field = "f:maxUnavailable"
+	}
+	for _, entry := range pdb.ManagedFields {
+		if entry.Manager != engine && entry.Subresource == "" && entry.FieldsV1 != nil && strings.Contains(entry.FieldsV1.GetRawString(), `"`+field+`"`) {
+			return entry.Manager
+		}
+	}
+	return ""
 }
 
 // Claim is what is judged of a PersistentVolumeClaim.
