@@ -2,6 +2,7 @@ package execute
 
 import (
 	"context"
+	"fmt"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -33,7 +34,8 @@ func (e *Executor) copiedSet(ctx context.Context, meta func(metav1.ObjectMeta) m
 		return nil, err
 	}
 	if named != "" {
-		return nil, apierrors.NewForbidden(appsv1.Resource("statefulsets"), e.Destination.Set, &ownCredentialsError{named})
+		why := fmt.Errorf("its template names %s, which the migration itself uses there", named) //nolint:err113 // for people
+		return nil, &OwnCredentialsError{apierrors.NewForbidden(appsv1.Resource("statefulsets"), e.Destination.Set, why)}
 	}
 	none := int32(0)
 	to.TypeMeta, to.Status, to.ObjectMeta = metav1.TypeMeta{}, slicesapi.StatefulSetStatus{}, meta(to.ObjectMeta)
@@ -44,13 +46,8 @@ func (e *Executor) copiedSet(ctx context.Context, meta func(metav1.ObjectMeta) m
 	return made, endpoint.ConvertTo(made, to)
 }
 
-// ownCredentialsError is why a template is not copied.
-type ownCredentialsError struct{ named string }
-
-// Error implements error.
-func (e *ownCredentialsError) Error() string {
-	return "its template names " + e.named + ", which the migration itself uses there"
-}
+// OwnCredentialsError is why a template is not copied that names what the migration itself uses.
+type OwnCredentialsError struct{ *apierrors.StatusError }
 
 // OwnNamed returns what a template of the source names of that which the migration itself uses in the destination's
 // namespace, or nothing. The source's API server chooses the template; within one namespace of one cluster its pods

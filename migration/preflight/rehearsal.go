@@ -2,6 +2,7 @@ package preflight
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -35,7 +36,8 @@ func (e *Inspector) rehearse(ctx context.Context, m *api.Migration, source, dest
 	at, maker := e.Destination, execute.New(m, e.Pair, e.Policy)
 	for _, effect := range firstEffects(at, source, destination) {
 		object, err := maker.Created(ctx, at, effect)
-		if apierrors.IsNotFound(err) {
+		_, own := errors.AsType[*execute.OwnCredentialsError](err)
+		if own || apierrors.IsNotFound(err) { // the first is a finding of its own
 			continue
 		}
 		if err != nil {
