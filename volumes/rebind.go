@@ -101,6 +101,8 @@ type Verdict struct {
 	Waits string
 	// Deletion is the object whose deletion is waited for; nil: it is something else.
 	Deletion *Deletion
+	// Awaited is what is said while it waits for something else than the binder; nil: for that.
+	Awaited *Problem
 	// Call is what may be done when that takes long; nil: nothing.
 	Call *Action
 	// Look is when to look again although nothing that is watched has changed; 0: nobody knows.
@@ -131,10 +133,13 @@ func (Rebind) Prepare(pair Pair) Verdict {
 	if problem := pair.barred(); problem != nil {
 		return blocked(problem)
 	}
-	if pair.secured(pair.Giver) {
-		return Verdict{}
+	if !pair.secured(pair.Giver) {
+		return pair.act(Secure, pair.Giver.Volume, pair.Giver.Ref)
 	}
-	return pair.act(Secure, pair.Giver.Volume, pair.Giver.Ref)
+	if pair.Shared {
+		return pair.proven()
+	}
+	return Verdict{}
 }
 
 // secured says whether a volume is secured, and no late write can undo it.
@@ -234,16 +239,18 @@ func (p Pair) Restore(volume Volume) Action {
 	return Action{Verb: Restore, Volume: volume.Name, UID: volume.UID, ResourceVersion: volume.ResourceVersion, Note: Note{Policy: volume.OriginalFor(p.Owner)}}
 }
 
+// rebindShared points the one volume at the taker's claim. A write over the taker's connection is judged by a read over
+// that connection: the giver's side may say anything of a volume.
 func rebindShared(pair Pair) Verdict {
-	giver := pair.Giver
-	if !giver.Volume.Found {
-		giver.Volume = pair.Taker.Volume
+	if !pair.Giver.Volume.Found {
+		pair.Giver.Volume = pair.Taker.Volume
 	}
-	pair.Taker.Volume = giver.Volume
-	taker := pair.Taker
+	giver, taker := pair.Giver, pair.Taker
 	switch {
-	case !giver.Volume.Found || !giver.Volume.ClaimRef.Names(giver.Ref):
+	case !giver.Volume.Found, taker.Volume.Found && !taker.Volume.ClaimRef.Names(giver.Ref):
 		return bind(pair)
+	case !giver.Volume.ClaimRef.Names(giver.Ref):
+		return pair.awaitsMark() // the taker's side still shows what was before
 	case swapped(pair) != nil:
 		return blocked(swapped(pair))
 	case departing(giver) != nil:
@@ -253,7 +260,10 @@ func rebindShared(pair Pair) Verdict {
 	case taker.Claim.Found && taker.Claim.Volume != giver.Volume.Name:
 		return blocked(anotherClaim(pair))
 	}
-	return pair.act(Point, giver.Volume, target(taker))
+	if verdict := pair.proven(); !verdict.Done() {
+		return verdict
+	}
+	return pair.act(Point, taker.Volume, target(taker))
 }
 
 // lost is for a volume that was not found where it must be: it is gone, or nothing says

@@ -6,6 +6,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"pgregory.net/rapid"
+
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
 const (
@@ -96,17 +98,15 @@ func wantOwnVolume(t *rapid.T, pair Pair, action Action) {
 	written, side := pair.Giver.Volume, pair.Giver.Ref
 	switch action.Verb {
 	case Secure, Park:
-	case Point:
-		side = pair.Taker.Ref
-		if !pair.Shared || !pair.Giver.Volume.Found {
-			written = pair.Taker.Volume
-		}
+	case Point: // it is written at the taker: what the giver's side says of a volume there counts for nothing
+		side, written = pair.Taker.Ref, pair.Taker.Volume
 	default:
 		return // it writes no volume that exists
 	}
 	ref := written.ClaimRef
-	own := ref.Names(side) || ref.Names(Parked(side)) || pair.Shared && ref.Names(pair.Giver.Ref)
-	if action.UID != written.UID || !own {
+	marked := Holding{Volume: written}.SecuredBy(owner) && written.Fence == fence && (!pair.Giver.Volume.Found || written.UID == pair.Giver.Volume.UID)
+	own := ref.Names(side) || ref.Names(Parked(side)) || pair.Shared && ref.Names(pair.Giver.Ref) && (marked || action.Verb != Point)
+	if action.UID != written.UID || action.ResourceVersion != written.ResourceVersion || !own {
 		t.Fatalf("%s of volume %s, whose claimRef names %s/%s", action.Verb, action.UID, ref.Namespace, ref.Name)
 	}
 }
@@ -197,6 +197,63 @@ func TestSecureGiverRefuses(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestK1MarkIsReadBack: within one cluster a volume is pointed elsewhere only once the mark that was written on it over the
+// giver's connection is read over the taker's. What the giver's side says of a volume there counts for nothing.
+func TestK1MarkIsReadBack(t *testing.T) {
+	of := func(change func(giver, taker *Holding)) Pair {
+		pair := Pair{Shared: true, Fence: fence, Owner: owner, Giver: secure(held("east", "")), Taker: empty("west")}
+		pair.Taker.Volume = pair.Giver.Volume
+		change(&pair.Giver, &pair.Taker)
+		return pair
+	}
+	for name, tc := range map[string]struct {
+		change func(giver, taker *Holding)
+		// prepared and transferred are the verb, the reason, or "done".
+		prepared, transferred string
+	}{
+		"one volume":                      {func(_, _ *Holding) {}, "done", string(Point)},
+		"the taker's side has none":       {func(_, taker *Holding) { taker.Volume = Volume{} }, api.ReasonClusterNotProven, api.ReasonClusterNotProven},
+		"it has another one of the name":  {func(_, taker *Holding) { taker.Volume.UID = "of-a-victim" }, api.ReasonClusterNotProven, api.ReasonClusterNotProven},
+		"the giver's side gives no UID":   {func(giver, taker *Holding) { giver.Volume.UID, taker.Volume.UID = "", "" }, api.ReasonClusterNotProven, api.ReasonClusterNotProven},
+		"it was cloned before the mark":   {func(_, taker *Holding) { taker.Volume.Note, taker.Volume.Fence = Note{}, "" }, api.ReasonClusterNotProven, api.ReasonClusterNotProven},
+		"its mark is another migration's": {func(_, taker *Holding) { taker.Volume.Note.By = "another" }, api.ReasonClusterNotProven, api.ReasonClusterNotProven},
+		"its mark is of an epoch before":  {func(_, taker *Holding) { taker.Volume.Fence = "migration.0" }, api.ReasonClusterNotProven, api.ReasonClusterNotProven},
+		"its policy is Delete there":      {func(_, taker *Holding) { taker.Volume.Policy = corev1.PersistentVolumeReclaimDelete }, api.ReasonClusterNotProven, api.ReasonClusterNotProven},
+		"it is a victim's there": {func(_, taker *Holding) {
+			taker.Volume.ClaimRef = Ref{Namespace: "victims", Name: "data-db-0", UID: "x"}
+		}, "done", ReasonForeignVolume},
+		"only the giver's side says that it has moved": {func(giver, taker *Holding) { giver.Volume.ClaimRef = taker.Ref }, ReasonClaimNotBound, api.ReasonClusterNotProven},
+	} {
+		pair := of(tc.change)
+		for verb, got := range map[string][2]string{"prepare": {tc.prepared, inAWord(Rebind{}.Prepare(pair))}, "transfer": {tc.transferred, inAWord(Rebind{}.Transfer(pair))}} {
+			if got[0] != got[1] {
+				t.Errorf("%s: %s: got %s, want %s", name, verb, got[1], got[0])
+			}
+		}
+	}
+	got := Rebind{}.Transfer(of(func(giver, taker *Holding) {
+		giver.Volume.ResourceVersion, taker.Volume.ResourceVersion = "of the giver's", "7"
+	}))
+	if got.Action == nil || got.Action.ResourceVersion != "7" {
+		t.Errorf("it is not written as the taker's side shows it: %+v", got)
+	}
+}
+
+// inAWord is what a verdict comes to.
+func inAWord(v Verdict) string {
+	switch {
+	case v.Action != nil:
+		return string(v.Action.Verb)
+	case v.Blocked != nil:
+		return v.Blocked.Reason
+	case v.Awaited != nil:
+		return v.Awaited.Reason
+	case v.Waits != "":
+		return v.Waits
+	}
+	return "done"
 }
 
 // TestBarred: what may not be made is asked of a volume that is to be made, and of no other: in one

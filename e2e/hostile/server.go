@@ -41,13 +41,15 @@ type Server struct {
 	watchers map[*watcher]struct{}
 	hooks    []Hook
 	asked    []string
+	// faceless are objects that have neither a UID nor a resourceVersion, by resource and name.
+	faceless map[string]bool
 	// done is closed when the server stops: nobody is kept waiting then.
 	done chan struct{}
 }
 
 // Start serves until Stop is called.
 func Start() *Server {
-	s := &Server{objects: map[string]map[string]Object{}, watchers: map[*watcher]struct{}{}, done: make(chan struct{})}
+	s := &Server{objects: map[string]map[string]Object{}, watchers: map[*watcher]struct{}{}, faceless: map[string]bool{}, done: make(chan struct{})}
 	s.Put("namespaces", Object{"metadata": Object{"name": "kube-system"}})
 	s.Server = httptest.NewUnstartedServer(s)
 	s.Config.ErrorLog = log.New(io.Discard, "", 0) // of those who hang up
@@ -110,6 +112,20 @@ func (s *Server) Swap(resource string, object Object) {
 	s.objects[resource][key(text(metadata["namespace"]), text(metadata["name"]))] = object
 }
 
+// Faceless has an object of no namespace answered with an empty UID and an empty resourceVersion from now on.
+func (s *Server) Faceless(resource, name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.faceless[resource+"/"+name] = true
+}
+
+// Remove takes an object away.
+func (s *Server) Remove(resource, namespace, name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.remove(resource, key(namespace, name))
+}
+
 // Find is a copy of an object; nil when there is none.
 func (s *Server) Find(resource, namespace, name string) Object {
 	s.mu.Lock()
@@ -149,6 +165,9 @@ func (s *Server) put(resource string, object Object) {
 	}
 	s.version++
 	metadata["resourceVersion"] = strconv.FormatInt(s.version, 10)
+	if s.faceless[resource+"/"+text(metadata["name"])] {
+		metadata["uid"], metadata["resourceVersion"] = "", ""
+	}
 	if s.objects[resource] == nil {
 		s.objects[resource] = map[string]Object{}
 	}

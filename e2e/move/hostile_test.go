@@ -33,6 +33,7 @@ func TestHostile(t *testing.T) {
 			"S1 other objects than asked for": swapped,
 			"S5 a claim on another's volume":  swappedClaims,
 			"S6 a forged record":              forged,
+			"K1 it says that it is ours":      impostors,
 		} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()

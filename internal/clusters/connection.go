@@ -133,6 +133,12 @@ func (c *Connection) ID(ctx context.Context) (types.UID, error) {
 	return system.UID, nil
 }
 
+// Same says whether two connections are one: to one address, under one identity, within this process. Nothing that an
+// API server answers has a part in it.
+func (c *Connection) Same(other *Connection) bool {
+	return c == other || c != nil && other != nil && c.core == other.core
+}
+
 // Version is that of the API server, as it is written in releases: v1.37.2.
 func (c *Connection) Version(ctx context.Context) (string, error) {
 	discover, err := kubediscovery.NewDiscoveryClientForConfigAndClient(c.core.config, &http.Client{Transport: c.guard, Timeout: c.core.transport.Timeout})

@@ -236,6 +236,9 @@ func (p carryPlanner) unbound(v plan.OrdinalVolume, verdict volumes.Verdict) *pl
 	if verdict.Deletion != nil {
 		return &plan.Decision{Hold: p.going(verdict.Deletion), Wait: verdict.Look}
 	}
+	if awaited := verdict.Awaited; awaited != nil {
+		return &plan.Decision{Hold: &plan.Hold{Reason: awaited.Reason, Message: awaited.Message, Remedy: awaited.Remedy}}
+	}
 	decision := &plan.Decision{Hold: &plan.Hold{
 		Reason: api.ReasonVolumeUnbound, Message: "waiting until " + verdict.Waits,
 		Remedy: side.Kubectl().Do("describe", "pvc", "-n", side.Namespace) + "; is kube-controller-manager running?",

@@ -8,7 +8,10 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sliceshift/sliceshift/migration/endpoint"
 	"github.com/sliceshift/sliceshift/migration/plan"
@@ -84,4 +87,37 @@ func unopenedGate(at endpoint.Endpoint, source, destination *appsv1.StatefulSet)
 		Message: fmt.Sprintf("the pod template of %s would have the readiness gate %s, which nobody opens for %s: no moved ordinal would get Ready", at.Object(), slicesapi.InPlaceUpdateReady, at.APIVersion),
 		Remedy:  fmt.Sprintf("move to %s; or take spec.readinessGates[%d] out of the template before the move, which makes the pods anew", workload.SliceVersion, gate),
 	}}
+}
+
+// oneCluster finds two clusters that say they are one: the UID of namespace kube-system is alike, and the connections are
+// not. An API server lists at a revision that only grows, so in one cluster what the source answers lies between two
+// answers of the destination. A cluster that was cloned has moved on since, as the other one has.
+func (e *Inspector) oneCluster(ctx context.Context, _ *api.Migration, _ *appsv1.StatefulSet) ([]plan.Finding, error) {
+	if !e.SameCluster() || e.Connections[plan.SourceSide].Same(e.Connections[plan.DestinationSide]) {
+		return nil, nil
+	}
+	var seen [3]string
+	for i, at := range []endpoint.Endpoint{e.Destination, e.Source, e.Destination} {
+		var listed policyv1.PodDisruptionBudgetList
+		if err := at.Live.List(ctx, &listed, client.InNamespace(at.Namespace), client.Limit(1)); err != nil {
+			return nil, fmt.Errorf("cluster %s: %w", at.Cluster, err)
+		}
+		seen[i] = listed.ResourceVersion
+	}
+	if inOrder(seen[0], seen[1]) && inOrder(seen[1], seen[2]) {
+		return nil, nil
+	}
+	return []plan.Finding{{
+		Reason: api.ReasonClusterNotProven, Object: "clusters " + e.Source.Cluster + " and " + e.Destination.Cluster,
+		Message: fmt.Sprintf("both clusters give the UID %s for namespace kube-system, and are not one: cluster %s answers as of revision %s, and cluster %s of %s before and %s after it: "+
+			"an object of one would count as an object of the other, and two pods could write to one disk", e.Source.ID, e.Source.Cluster, seen[1], e.Destination.Cluster, seen[0], seen[2]),
+		Remedy: fmt.Sprintf("see whether one was cloned from the other (%s get nodes; %s get nodes): then nothing can be moved between them; where both lead to one cluster, name it alike for both sides (one context, or one Secret)",
+			e.Source.Kubectl(), e.Destination.Kubectl()),
+	}}, nil
+}
+
+// inOrder says whether a revision is not newer than another one; what cannot be compared is not.
+func inOrder(older, newer string) bool {
+	order, err := resourceversion.CompareResourceVersion(older, newer)
+	return err == nil && order <= 0
 }

@@ -50,6 +50,13 @@ func Register(check Check) {
 // checks are done in this order: the first finding is the one that the status shows.
 var checks = []Check{
 	{
+		Name: "one cluster", Group: GroupAccess,
+		Looks:  "where both sides give the same UID for namespace kube-system over two connections: at whether they answer as one cluster does.",
+		Why:    "A cluster that was cloned from the other one has that UID too. An object of one would count as an object of the other.",
+		Remedy: "Name the cluster alike for both sides where it is one: one context, or one Secret. Between a cluster and its clone, move nothing.",
+		Run:    ofSource((*Inspector).oneCluster),
+	},
+	{
 		Name: "owner", Group: GroupWriters,
 		Looks:  "at the controller that owns the StatefulSet, and whether its operator is paused by the setting that the operator documents.",
 		Why:    "An operator writes replicas back in mid-move.",

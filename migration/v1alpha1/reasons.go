@@ -47,6 +47,7 @@ const (
 	ReasonForeignScale         = "ForeignScale"
 	ReasonClusterUnreachable   = "ClusterUnreachable"
 	ReasonClusterReplaced      = "ClusterReplaced"
+	ReasonClusterNotProven     = "ClusterNotProven"
 	ReasonKubeConfigMissing    = "KubeConfigMissing"
 	ReasonKubeConfigRefused    = "KubeConfigRefused"
 	ReasonPermissionMissing    = "PermissionMissing"

@@ -1,0 +1,39 @@
+package volumes
+
+import (
+	"fmt"
+
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+// proven is done once the mark that was written on a shared volume over the giver's connection is read over the taker's:
+// then both lead to one cluster. That their namespaces kube-system have one UID proves nothing: a cluster that was
+// cloned says so too, and an API server may answer what it likes.
+func (p Pair) proven() Verdict {
+	there := p.Taker.Volume
+	switch {
+	case !there.Found || there.UID == "" || there.UID != p.Giver.Volume.UID:
+		return blocked(p.notOneCluster("has another volume of that name, or none"))
+	case !p.secured(p.Taker):
+		return p.awaitsMark()
+	}
+	return Verdict{}
+}
+
+// awaitsMark waits until the taker's side shows what was written over the giver's connection.
+func (p Pair) awaitsMark() Verdict {
+	problem := p.notOneCluster("does not show the mark that was written on it")
+	return Verdict{Waits: problem.Message, Awaited: problem}
+}
+
+func (p Pair) notOneCluster(what string) *Problem {
+	name := p.Giver.Volume.Name
+	show := fmt.Sprintf("get pv %s -o yaml", name)
+	return &Problem{
+		api.ReasonClusterNotProven,
+		fmt.Sprintf("volume %s: both sides give the same UID for namespace kube-system, and the side of claim %s/%s %s: they are not known to be one cluster",
+			name, p.Taker.Ref.Namespace, p.Taker.Ref.Name, what),
+		fmt.Sprintf("compare %s with %s; if both lead to one cluster, name it alike for both sides (one context, or one Secret); if one cluster was cloned from the other, move nothing between them, and take back what has moved: set spec.mode to Rollback",
+			p.Giver.Command("%s", show), p.Taker.Command("%s", show)),
+	}
+}
