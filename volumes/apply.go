@@ -1,6 +1,7 @@
 package volumes
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -163,9 +164,32 @@ func (c Carrier) createVolume(ctx context.Context, action Action, pair Pair) (cl
 	if bars := c.Policy.Bars(&from, c.Use); bars != (Problem{}) {
 		return nil, changed(action.Volume, bars.Message)
 	}
+	if twin, err := c.Policy.TwinIn(ctx, c.Taker, &from); err != nil || twin != "" {
+		return nil, cmp.Or(err, changed(action.Volume, "volume "+twin+" may be the same disk"))
+	}
 	volume := CopyVolume(&from, action.Ref, c.Owner, c.Form)
 	volume.Annotations[api.FenceAnnotationKey] = action.Fence
 	return volume, c.Taker.Create(ctx, volume)
+}
+
+// pageOfVolumes bounds what is held at once of a cluster's volumes.
+const pageOfVolumes = 500
+
+// TwinIn is another volume in a cluster, as its API server has it now, that may be the same disk as one that is to be made
+// there; empty: there is none.
+func (p Policy) TwinIn(ctx context.Context, there client.Reader, volume *corev1.PersistentVolume) (string, error) {
+	for next := ""; ; {
+		var page corev1.PersistentVolumeList
+		if err := there.List(ctx, &page, client.Limit(pageOfVolumes), client.Continue(next)); err != nil {
+			return "", fmt.Errorf("looking for other volumes of the disk of volume %s: %w", volume.Name, err)
+		}
+		if twin := p.Twin(volume, page.Items); twin != "" {
+			return twin, nil
+		}
+		if next = page.Continue; next == "" {
+			return "", nil
+		}
+	}
 }
 
 // changed is for a volume that is not as it was judged: it is judged again.

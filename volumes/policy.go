@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/sliceshift/sliceshift/internal/disk"
 )
 
 // Policy says which volumes may be made in another cluster. The zero value allows the least.
@@ -57,15 +59,24 @@ func (p Policy) Bars(volume *corev1.PersistentVolume, use Use) Problem {
 	case !path && len(p.Drivers) > 0 && !slices.Contains(p.Drivers, driver):
 		return notAllowed(volume, fmt.Sprintf("is of %s, which is none of %s", driver, strings.Join(p.Drivers, ", ")), "volumes.drivers")
 	}
-	if slices.Contains(p.SecretNamespaces, AnySecret) {
-		return Problem{}
-	}
 	for _, namespace := range secretNamespaces(volume) {
-		if namespace != use.Namespace && !slices.Contains(p.SecretNamespaces, namespace) {
+		if namespace != use.Namespace && !slices.Contains(p.SecretNamespaces, namespace) && !slices.Contains(p.SecretNamespaces, AnySecret) {
 			return notAllowed(volume, fmt.Sprintf("names a Secret of namespace %s, and its user would be given what is in it", namespace), "volumes.secretNamespaces")
 		}
 	}
+	if !path && !disk.Known(volume) && !use.Shared {
+		return diskUnknown(volume, use)
+	}
 	return Problem{}
+}
+
+// diskUnknown is for a volume of which no twin could be found.
+func diskUnknown(volume *corev1.PersistentVolume, use Use) Problem {
+	return Problem{
+		ReasonDiskUnknown,
+		fmt.Sprintf("which disk volume %s is, its source (%s) does not tell: another volume there may be the same one, and two pods could write to it", volume.Name, driverOf(volume)),
+		fmt.Sprintf("where no other volume is this disk, say so: --shared %[1]s, or shared: true for claim template %[1]s in spec.volumes; else move the data by other means", use.ClaimTemplate),
+	}
 }
 
 func notAllowed(volume *corev1.PersistentVolume, what, setting string) Problem {

@@ -32,6 +32,7 @@ const (
 	ReasonVolumeOutOfReach  = "VolumeOutOfReach"
 	ReasonVolumeIsLocal     = "VolumeIsLocal"
 	ReasonVolumeNotAllowed  = "VolumeNotAllowed"
+	ReasonDiskUnknown       = "DiskUnknown"
 	ReasonClaimDiverges     = "ClaimDiverges"
 	ReasonClaimNotShareable = "ClaimNotShareable"
 	ReasonReleaseUnseen     = "ReleaseNotSeen"

@@ -82,8 +82,11 @@ func ChooseClass(classes []SnapshotClass, driver, asked string) (class, lacks st
 // DriverOf is the CSI driver of a handle, and what that driver calls the volume; empty: it is of none.
 func DriverOf(handle string) (driver, volume string) {
 	driver, volume, is := strings.Cut(handle, "/")
-	if !is || strings.HasPrefix(handle, "{") {
+	if !is || strings.ContainsAny(driver, " {") {
 		return "", ""
+	}
+	if at := strings.LastIndex(volume, " {"); at >= 0 && strings.HasSuffix(volume, "}") {
+		volume = volume[:at] // what its attributes tell
 	}
 	return driver, volume
 }

@@ -29,6 +29,7 @@ func TestChooseClass(t *testing.T) {
 func TestDriverOf(t *testing.T) {
 	for handle, want := range map[string][2]string{
 		"d.example/vol/1": {"d.example", "vol/1"}, `{"hostPath":{"path":"/a/b"}}`: {}, "disk": {}, "": {},
+		"nfs nfs.corp:/exports/a": {}, "d.example/free text {server=s, share=/a}": {"d.example", "free text"},
 	} {
 		if driver, volume := DriverOf(handle); driver != want[0] || volume != want[1] {
 			t.Errorf("%s: %q %q", handle, driver, volume)

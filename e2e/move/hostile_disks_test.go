@@ -1,6 +1,7 @@
 package move
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"strings"
@@ -57,34 +58,68 @@ func (h *tenant) eachMoment(prepare func(from, to *hostile.Server), spoil func(f
 	return ended
 }
 
+// sources are those of the victim's volume at the destination, and how a hostile source names the same disk.
+var sources = map[string][2]hostile.Object{
+	"of CSI":                 {{"csi": hostile.Object{"driver": "hostile.example.com", "volumeHandle": ofVictim}}, {"csi": hostile.Object{"driver": "hostile.example.com", "volumeHandle": ofVictim}}},
+	"K4 of NFS":              {{"nfs": hostile.Object{"server": "nfs.corp", "path": "/exports/victim"}}, {"nfs": hostile.Object{"server": "NFS.corp", "path": "/exports/victim/", "readOnly": true}}},
+	"K4 of NFS, the folder":  {{"nfs": hostile.Object{"server": "nfs.corp", "path": "/exports/victim"}}, {"nfs": hostile.Object{"server": "nfs.corp", "path": "/exports"}}},
+	"K4 of NFS, by a driver": {{"nfs": hostile.Object{"server": "nfs.corp", "path": "/exports/victim"}}, {"csi": hostile.Object{"driver": "hostile.example.com", "volumeHandle": "free", "volumeAttributes": hostile.Object{"server": "nfs.corp", "share": "/exports/victim"}}}},
+	"K4 of iSCSI":            {{"iscsi": hostile.Object{"targetPortal": "10.0.0.1:3260", "iqn": "iqn.2003-01.corp:t", "lun": 1, "fsType": "ext4"}}, {"iscsi": hostile.Object{"targetPortal": "10.0.0.2:3260", "iqn": "iqn.2003-01.corp:t", "lun": 1, "fsType": "xfs"}}},
+	"K4 of Ceph":             {{"rbd": hostile.Object{"monitors": []any{"10.0.0.1"}, "image": "victim", "pool": "kube"}}, {"rbd": hostile.Object{"monitors": []any{"10.0.0.9"}, "image": "victim", "pool": "kube", "readOnly": true}}},
+	"K4 of fibre channel":    {{"fc": hostile.Object{"targetWWNs": []any{"50AA", "50BB"}, "lun": 1}}, {"fc": hostile.Object{"targetWWNs": []any{"50bb"}, "lun": 1}}},
+}
+
 // swappedDisks: whenever a source says that an ordinal's disk is another one, no second volume is
-// made of a disk that the destination has for somebody else.
+// made of a disk that the destination has for somebody else, by whatever words it says so.
 func swappedDisks(h *tenant) {
-	disk := func(volume hostile.Object) any {
-		spec, _ := volume["spec"].(hostile.Object)
-		csi, _ := spec["csi"].(hostile.Object)
-		return csi["volumeHandle"]
+	for kind, source := range sources {
+		each := h.tenancy.tenant(h.t)
+		each.swapsDisk(kind, source[0], source[1])
 	}
+}
+
+// swapsDisk has the disk of an ordinal swapped at each moment for the one that a victim has at the destination.
+func (h *tenant) swapsDisk(kind string, victims, taken hostile.Object) {
+	h.t.Helper()
 	claim := "data-web-0"
+	with := func(volume hostile.Object, name string, source hostile.Object) hostile.Object {
+		spec, _ := volume["spec"].(hostile.Object)
+		delete(spec, "csi")
+		for field, value := range source {
+			spec[field] = value
+		}
+		if name != "" {
+			volume["metadata"] = hostile.Object{"name": name}
+		}
+		return volume
+	}
 	ended := h.eachMoment(func(_, to *hostile.Server) {
-		victim := hostile.VolumeOf("victims", claim)
-		victim["metadata"] = hostile.Object{"name": ofVictim}
-		victim["spec"].(hostile.Object)["csi"].(hostile.Object)["volumeHandle"] = ofVictim
-		to.Put("persistentvolumes", victim)
+		to.Put("persistentvolumes", with(hostile.VolumeOf("victims", claim), ofVictim, victims))
 	}, func(from *hostile.Server) {
-		volume := from.Find("persistentvolumes", "", hostile.VolumeName(h.namespace, claim))
-		volume["spec"].(hostile.Object)["csi"].(hostile.Object)["volumeHandle"] = ofVictim
-		from.Swap("persistentvolumes", volume)
+		from.Swap("persistentvolumes", with(from.Find("persistentvolumes", "", hostile.VolumeName(h.namespace, claim)), "", taken))
 	}, func(moment string, _, to *hostile.Server) {
 		for _, volume := range to.All("persistentvolumes") {
-			if name := volume["metadata"].(hostile.Object)["name"]; disk(volume) == ofVictim && name != ofVictim {
-				h.t.Errorf("%s: volume %v was made of the victim's disk", moment, name)
+			spec, _ := volume["spec"].(hostile.Object)
+			if name := volume["metadata"].(hostile.Object)["name"]; name != ofVictim && hasSource(spec, taken) {
+				h.t.Errorf("%s, %s: volume %v was made of the victim's disk", kind, moment, name)
 			}
 		}
 	})
 	if ended[api.ReasonMoved] == 0 || ended[api.ReasonMoved] == mostWrites {
-		h.t.Errorf("the disk was never swapped before it had moved, or always: %v", ended)
+		h.t.Errorf("%s: the disk was never swapped before it had moved, or always: %v", kind, ended)
 	}
+}
+
+// hasSource says whether a volume is of a source, as it was sent.
+func hasSource(spec, source hostile.Object) bool {
+	for field, value := range source {
+		has, _ := json.Marshal(spec[field])
+		want, _ := json.Marshal(value)
+		if string(has) != string(want) {
+			return false
+		}
+	}
+	return true
 }
 
 // swappedClaims: whenever a source says that a claim is bound to a volume of somebody else's, that

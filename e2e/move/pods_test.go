@@ -57,7 +57,7 @@ func (v *move) bindShared(client kubernetes.Interface, namespace, path string, c
 		Spec: corev1.PersistentVolumeSpec{
 			Capacity: size, AccessModes: modes, PersistentVolumeReclaimPolicy: corev1.PersistentVolumeReclaimRetain,
 			ClaimRef:               &corev1.ObjectReference{Namespace: namespace, Name: "shared"},
-			PersistentVolumeSource: corev1.PersistentVolumeSource{NFS: &corev1.NFSVolumeSource{Server: "nfs", Path: path}},
+			PersistentVolumeSource: corev1.PersistentVolumeSource{NFS: &corev1.NFSVolumeSource{Server: "nfs." + v.App.Namespace, Path: path}},
 		},
 	}
 	for _, change := range changes {

@@ -8,6 +8,8 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sliceshift/sliceshift/internal/disk"
 )
 
 // Fields by which a view finds objects.
@@ -15,7 +17,7 @@ const (
 	// SetField finds the pods and the claims that a StatefulSet of a name may have, and the pods that
 	// mount such claims. It finds others besides: names are not one-to-one.
 	SetField = "set"
-	// DiskField finds the volumes of one disk, as Disk names it.
+	// DiskField finds the volumes that may be one disk, as package disk files them.
 	DiskField = "disk"
 	// VolumeField finds the VolumeAttachments of a volume.
 	VolumeField = "volume"
@@ -33,7 +35,7 @@ func Indexes() []Index {
 	return []Index{
 		{&corev1.Pod{}, SetField, indexBy(setsOfPod)},
 		{&corev1.PersistentVolumeClaim{}, SetField, indexBy(setsOf)},
-		{&corev1.PersistentVolume{}, DiskField, indexBy(func(volume *corev1.PersistentVolume) []string { return unlessEmpty(Disk(volume)) })},
+		{&corev1.PersistentVolume{}, DiskField, indexBy(disk.Filed)},
 		{&storagev1.VolumeAttachment{}, VolumeField, indexBy(func(attachment *storagev1.VolumeAttachment) []string {
 			if name := attachment.Spec.Source.PersistentVolumeName; name != nil {
 				return unlessEmpty(*name)
@@ -57,15 +59,6 @@ func unlessEmpty(value string) []string {
 		return nil
 	}
 	return []string{value}
-}
-
-// Disk names the disk of a CSI volume: its driver and handle. Of other kinds it is empty: what
-// they say may be another disk on every machine.
-func Disk(volume *corev1.PersistentVolume) string {
-	if volume.Spec.CSI == nil {
-		return ""
-	}
-	return volume.Spec.CSI.Driver + "/" + volume.Spec.CSI.VolumeHandle
 }
 
 // weightOfIndexed is of a value that an index finds an object by, twice, beside its text: in its namespace, and

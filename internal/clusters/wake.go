@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	slicesapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
+	"github.com/sliceshift/sliceshift/internal/disk"
 	"github.com/sliceshift/sliceshift/workload"
 )
 
@@ -109,12 +110,12 @@ func (w waker) volume(a *audience, volume *corev1.PersistentVolume) {
 	if ref := volume.Spec.ClaimRef; ref != nil {
 		a.add(ref.Namespace, setsOfClaim(ref.Name)...)
 	}
-	if disk := Disk(volume); disk != "" {
-		a.questions = append(a.questions, questionOfDisk(disk))
+	for _, key := range disk.Filed(volume) {
+		a.questions = append(a.questions, questionOfDisk(key))
 	}
 }
 
-func questionOfDisk(disk string) question { return question{key: client.ObjectKey{Name: disk}} }
+func questionOfDisk(key string) question { return question{key: client.ObjectKey{Name: key}} }
 
 func (w waker) attachment(a *audience, attachment *storagev1.VolumeAttachment) {
 	name := attachment.Spec.Source.PersistentVolumeName

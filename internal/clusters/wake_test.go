@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
+	"github.com/sliceshift/sliceshift/internal/disk"
 	"github.com/sliceshift/sliceshift/workload"
 )
 
@@ -53,7 +54,7 @@ func of[T any](o objects) []*T {
 
 // What the subscriber of the test has asked for, and how the pods of the other cluster are labelled.
 const (
-	askedVolume, askedService, askedDisk = "asked", "governing", "driver/asked"
+	askedVolume, askedService, askedDisk = "asked", "governing", "csi driver/asked"
 	otherTemplate                        = "b"
 )
 
@@ -135,7 +136,7 @@ func (n *naive) budgets(o objects, selected []labels.Set) {
 func (n *naive) volumes(o objects) {
 	for _, volume := range of[corev1.PersistentVolume](o) {
 		ref := volume.Spec.ClaimRef
-		if volume.Name != askedVolume && Disk(volume) != askedDisk && (ref == nil || !n.claim.MatchString(ref.Name)) {
+		if volume.Name != askedVolume && !slices.Contains(disk.Filed(volume), askedDisk) && (ref == nil || !n.claim.MatchString(ref.Name)) {
 			continue
 		}
 		n.note(volume)

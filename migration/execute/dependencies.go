@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -19,6 +20,7 @@ import (
 	"github.com/sliceshift/sliceshift/migration/observe"
 	"github.com/sliceshift/sliceshift/migration/plan"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/volumes"
 )
 
 // errAnother is why a copy is not written: what was judged is not what is there.
@@ -31,6 +33,9 @@ func (e *Executor) writeCopy(ctx context.Context, at endpoint.Endpoint, effect p
 		return nil, err
 	}
 	if effect.Verb == plan.CreateCopy {
+		if err := e.mayMake(ctx, at, copied); err != nil {
+			return nil, err
+		}
 		return copied, at.Live.Create(ctx, copied)
 	}
 	kind, _ := dependencies.KindOf(effect.Kind)
@@ -55,6 +60,30 @@ func (e *Executor) writeCopy(ctx context.Context, at endpoint.Endpoint, effect p
 		merged.SetLabels(labels)
 	}
 	return merged, at.Live.Update(ctx, merged)
+}
+
+// mayMake refuses a volume of a claim that all ordinals share, where it may not be made by now: another volume of the disk
+// may have come since it was judged.
+func (e *Executor) mayMake(ctx context.Context, at endpoint.Endpoint, copied *unstructured.Unstructured) error {
+	if copied.GetKind() != dependencies.PersistentVolume {
+		return nil
+	}
+	var volume corev1.PersistentVolume
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(copied.Object, &volume); err != nil {
+		return fmt.Errorf("volume %s: %w", copied.GetName(), err)
+	}
+	twin, err := e.Policy.TwinIn(ctx, at.Live, &volume)
+	if err != nil {
+		return err
+	}
+	bars := e.Policy.Bars(&volume, volumes.Use{Namespace: at.Namespace})
+	if twin != "" {
+		bars = *volumes.TwinOf(volume.Name, twin, volumes.Holding{Kubectl: at.Kubectl()})
+	}
+	if bars != (volumes.Problem{}) {
+		return apierrors.NewConflict(corev1.Resource("persistentvolumes"), volume.Name, errors.New(bars.Message))
+	}
+	return nil
 }
 
 // disown takes the mark of the migration that has made it from a copy that stands for storage, so that its

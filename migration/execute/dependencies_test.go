@@ -17,6 +17,7 @@ import (
 	"github.com/sliceshift/sliceshift/migration/internal/endpointtest"
 	"github.com/sliceshift/sliceshift/migration/observe"
 	"github.com/sliceshift/sliceshift/migration/plan"
+	"github.com/sliceshift/sliceshift/volumes"
 )
 
 const (
@@ -203,6 +204,37 @@ func TestStorageStaysWithItsClaim(t *testing.T) {
 		_, err := e.Do(t.Context(), copyEffect(plan.DeleteCopy, func(e *plan.Effect) { e.Kind, e.Name = dependencies.PersistentVolumeClaim, "shared" }))
 		if deleted != (err == nil) || !deleted && !apierrors.IsConflict(err) {
 			t.Errorf("%s: %v", policy, err)
+		}
+	}
+}
+
+// TestK15SharedVolume: the volume of a claim that all ordinals share is judged again right before it is made: another volume of
+// its storage may have come since, and the policy is the one of all volumes.
+func TestK15SharedVolume(t *testing.T) {
+	const volume = `{apiVersion: v1, kind: PersistentVolume, metadata: {name: shared, uid: origin}, spec: {persistentVolumeReclaimPolicy: Retain, nfs: {server: nfs.corp, path: /exports/a}, claimRef: {namespace: shop, name: shared}}}`
+	of := func(name, path string) client.Object {
+		return endpointtest.Object(`{apiVersion: v1, kind: PersistentVolume, metadata: {name: ` + name + `}, spec: {nfs: {server: NFS.corp, path: ` + path + `}}}`)
+	}
+	for name, tc := range map[string]struct {
+		there  client.Object
+		policy volumes.Policy
+		made   bool
+	}{
+		"nothing speaks against it":            {of("other", "/exports/b"), volumes.Policy{}, true},
+		"another volume has the storage":       {of("victim", "/exports/a"), volumes.Policy{}, false},
+		"another volume has a part of it":      {of("victim", "/exports/a/b"), volumes.Policy{}, false},
+		"volumes of NFS may not be made (K14)": {of("other", "/exports/b"), volumes.Policy{Drivers: []string{"d"}}, false},
+	} {
+		set := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}}
+		e := &Executor{Owner: "m", Policy: tc.policy, Pair: endpointtest.Pair(
+			endpointtest.Serving(clustertest.Hooks{}, nil, set, endpointtest.Object(volume)), endpointtest.Serving(clustertest.Hooks{}, nil, tc.there),
+		)}
+		hash := dependencies.Hash(dependencies.Clean(endpointtest.Object(volume), observe.WayOf(e.Pair, "")))
+		_, err := e.Do(t.Context(), copyEffect(plan.CreateCopy, func(e *plan.Effect) {
+			e.Kind, e.Name, e.Copied = dependencies.PersistentVolume, "shared", plan.Copied{Origin: hash}
+		}))
+		if tc.made != (err == nil) || !tc.made && !apierrors.IsConflict(err) {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 }

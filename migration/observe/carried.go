@@ -7,29 +7,29 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sliceshift/sliceshift/internal/clusters"
+	"github.com/sliceshift/sliceshift/internal/disk"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// readDuplicates looks at this side for other volumes of the disks of the other side's volumes that
+// readDuplicates looks at this side for other volumes that may be the disks of the other side's volumes that
 // are not here yet.
-func (f *observed) readDuplicates(ctx context.Context, other map[string]*corev1.PersistentVolume) error {
+func (f *observed) readDuplicates(ctx context.Context, policy volumes.Policy, other map[string]*corev1.PersistentVolume) error {
 	if f.endpoint.Cached == nil {
 		return nil // it is only looked at; the preflight has listed them
 	}
 	f.duplicateHandles = map[string]string{}
 	for name, volume := range other {
-		disk := clusters.Disk(volume)
-		if disk == "" || f.volumes[name] != nil {
+		if f.volumes[name] != nil {
 			continue
 		}
-		var same corev1.PersistentVolumeList
-		if err := f.endpoint.Cached.List(ctx, &same, client.MatchingFields{clusters.DiskField: disk}); err != nil {
-			return err
-		}
-		for i := range same.Items {
-			if same.Items[i].Name != name {
-				f.duplicateHandles[name] = same.Items[i].Name
+		for _, key := range disk.Sought(volume) {
+			var same corev1.PersistentVolumeList
+			if err := f.endpoint.Cached.List(ctx, &same, client.MatchingFields{clusters.DiskField: key}); err != nil {
+				return err
+			}
+			if twin := policy.Twin(volume, same.Items); twin != "" {
+				f.duplicateHandles[name] = twin
 			}
 		}
 	}

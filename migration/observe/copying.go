@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/sliceshift/sliceshift/internal/disk"
 	"github.com/sliceshift/sliceshift/migration/endpoint"
 	"github.com/sliceshift/sliceshift/migration/plan"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
@@ -144,7 +145,7 @@ func (f *observed) twinOf(ctx context.Context, volume *corev1.PersistentVolume) 
 		return "", err
 	}
 	for i := range all.Items {
-		if other := &all.Items[i]; other.UID != volume.UID && volumes.Handle(other) == volumes.Handle(volume) {
+		if other := &all.Items[i]; other.UID != volume.UID && disk.Relate(volume, other) != disk.Apart {
 			return other.Name, nil
 		}
 	}

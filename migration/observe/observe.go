@@ -135,7 +135,7 @@ func (e *Observer) Snapshot(ctx context.Context, m *api.Migration, sc scope.Read
 	}
 	if !e.SameCluster() {
 		carried := map[plan.SideName]map[string]*corev1.PersistentVolume{plan.SourceSide: destination.volumes, plan.DestinationSide: source.volumes}
-		both(source, destination, func(f *observed) error { return f.readDuplicates(ctx, carried[f.endpoint.Side]) })
+		both(source, destination, func(f *observed) error { return f.readDuplicates(ctx, e.Policy, carried[f.endpoint.Side]) })
 	}
 	readSnapshotting(ctx, m, source, destination)
 	source.labels, destination.labels = destination.podLabels(), source.podLabels()

@@ -1,6 +1,7 @@
 package observe
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -18,8 +19,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/randfill"
 
-	"github.com/sliceshift/sliceshift/internal/clusters"
 	"github.com/sliceshift/sliceshift/internal/clusters/slim"
+	"github.com/sliceshift/sliceshift/internal/disk"
 	"github.com/sliceshift/sliceshift/migration/endpoint"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	slicesapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
@@ -110,7 +111,7 @@ func TestSlim(t *testing.T) {
 				r.Fatalf("it is barred otherwise: %s", diff)
 			}
 		}
-		if clusters.Disk(volume) != clusters.Disk(slim) || volumes.Handle(volume) != volumes.Handle(slim) {
+		if !slices.Equal(disk.Filed(volume), disk.Filed(slim)) || !slices.Equal(disk.Sought(volume), disk.Sought(slim)) || volumes.Handle(volume) != volumes.Handle(slim) {
 			r.Fatal("it is another disk")
 		}
 		attachment := filled[storagev1.VolumeAttachment](r, "va")

@@ -1,6 +1,7 @@
 package preflight
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -14,6 +15,7 @@ import (
 	"k8s.io/component-helpers/storage/volume"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/sliceshift/sliceshift/internal/disk"
 	"github.com/sliceshift/sliceshift/migration/endpoint"
 	"github.com/sliceshift/sliceshift/migration/observe"
 	"github.com/sliceshift/sliceshift/migration/plan"
@@ -135,22 +137,25 @@ func (e *Inspector) drivers(ctx context.Context, pvs []corev1.PersistentVolume) 
 	return findings, nil
 }
 
-// duplicateHandles finds a volume of the destination that is the disk of one to be moved, under
+// duplicateHandles finds a volume of the destination that may be the disk of one to be moved, under
 // another name: a pod that mounts it would write to a disk that is in use.
 func (e *Inspector) duplicateHandles(ctx context.Context, pvs []corev1.PersistentVolume) ([]plan.Finding, error) {
 	var there corev1.PersistentVolumeList
 	if err := e.Destination.Live.List(ctx, &there); err != nil {
 		return nil, err
 	}
-	byHandle := map[string]string{}
+	filed := map[string][]corev1.PersistentVolume{}
 	for i := range there.Items {
-		if driverOf(there.Items[i]) != "" {
-			byHandle[volumes.Handle(&there.Items[i])] = there.Items[i].Name
+		for _, key := range disk.Filed(&there.Items[i]) {
+			filed[key] = append(filed[key], there.Items[i])
 		}
 	}
 	for i := range pvs {
-		twin := byHandle[volumes.Handle(&pvs[i])]
-		if driverOf(pvs[i]) == "" || twin == "" || twin == pvs[i].Name {
+		twin := ""
+		for _, key := range disk.Sought(&pvs[i]) {
+			twin = cmp.Or(twin, e.Policy.Twin(&pvs[i], filed[key]))
+		}
+		if twin == "" {
 			continue
 		}
 		problem := volumes.TwinOf(pvs[i].Name, twin, volumes.Holding{Kubectl: e.Destination.Kubectl()})

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/sliceshift/sliceshift/internal/disk"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/workload"
 )
@@ -113,7 +114,7 @@ func slimVolume(volume *corev1.PersistentVolume) {
 		kept.Spec.ClaimRef = &corev1.ObjectReference{Namespace: ref.Namespace, Name: ref.Name, UID: ref.UID}
 	}
 	if csi := kept.Spec.CSI; csi != nil {
-		csi.VolumeAttributes = nil
+		csi.VolumeAttributes = disk.Locating(csi.VolumeAttributes)
 	}
 	*volume = kept
 }
