@@ -172,7 +172,7 @@ func (c Carrier) createVolume(ctx context.Context, action Action, pair Pair) (cl
 	return volume, c.Taker.Create(ctx, volume)
 }
 
-// pageOfVolumes bounds what is held at once of a cluster's volumes.
+// pageOfVolumes is the number of volumes that are read in one request.
 const pageOfVolumes = 500
 
 // TwinIn is another volume in a cluster, as its API server has it now, that may be the same disk as one that is to be made

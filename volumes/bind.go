@@ -17,7 +17,7 @@ func bind(pair Pair) Verdict {
 	want := target(taker)
 	have := taker.Volume.ClaimRef
 	if !have.Names(want) && !taker.Parked() {
-		return blocked(foreignVolume(taker, ""))
+		return blocked(strayed(taker))
 	}
 	reserved := have.Names(want) && (have.UID == "" || have.UID == taker.Claim.UID && taker.Claim.Found)
 	if !reserved {

@@ -2,6 +2,7 @@ package volumes
 
 import (
 	"maps"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -53,7 +54,7 @@ func (f Form) Give(claim *corev1.PersistentVolumeClaimSpec) {
 // delete the disk one day when its owner asks for it.
 func CopyVolume(from *corev1.PersistentVolume, ref Ref, owner types.UID, form Form) *corev1.PersistentVolume {
 	volume := &corev1.PersistentVolume{
-		ObjectMeta: metav1.ObjectMeta{Name: from.Name, Labels: maps.Clone(from.Labels), Annotations: carried(from.Annotations, owner)},
+		ObjectMeta: metav1.ObjectMeta{Name: from.Name, Labels: maps.Clone(from.Labels), Annotations: carried(harmless(from.Annotations), owner)},
 		Spec:       *from.Spec.DeepCopy(),
 	}
 	volume.Spec.PersistentVolumeReclaimPolicy = corev1.PersistentVolumeReclaimRetain
@@ -75,6 +76,22 @@ func CopyClaim(from *corev1.PersistentVolumeClaim, ref Ref, volume string, owner
 	claim.Spec.DataSource, claim.Spec.DataSourceRef = nil, nil
 	form.Give(&claim.Spec)
 	return claim
+}
+
+// deletionSecretNamespace is where the Secret is with which a provisioner deletes the disk.
+const deletionSecretNamespace = "volume.kubernetes.io/provisioner-deletion-secret-namespace"
+
+// volumeAnnotations are those that come along with a volume: who has made it, and with which Secret that deletes it one day, which
+// the policy judges. Any other may tell a controller of the other cluster what to do.
+var volumeAnnotations = []string{
+	"pv.kubernetes.io/provisioned-by", "volume.kubernetes.io/provisioner-deletion-secret-name", deletionSecretNamespace, api.OriginalReclaimPolicyAnnotationKey,
+}
+
+// harmless are the annotations of a volume that come along.
+func harmless(annotations map[string]string) map[string]string {
+	kept := maps.Clone(annotations)
+	maps.DeleteFunc(kept, func(key, _ string) bool { return !slices.Contains(volumeAnnotations, key) })
+	return kept
 }
 
 func carried(annotations map[string]string, owner types.UID) map[string]string {

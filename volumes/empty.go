@@ -123,7 +123,7 @@ func (e Empty) Transfer(pair Pair) Verdict {
 	case sameDisk(pair) != nil:
 		return blocked(sameDisk(pair))
 	case giver.Volume.Found && !giver.Volume.ClaimRef.Names(giver.Ref) && !giver.Parked():
-		return blocked(foreignVolume(giver, ""))
+		return blocked(strayed(giver))
 	case departing(giver) != nil && !giver.Parked():
 		return blocked(departing(giver))
 	case giver.Volume.Found && !pair.secured(giver):
@@ -241,7 +241,7 @@ func notEmpty(h Holding) *Problem {
 	return &Problem{
 		ReasonForeignClaim,
 		fmt.Sprintf("claim %s/%s exists, and this migration has not made it: the pod would start on what it holds, not empty", h.Ref.Namespace, h.Ref.Name),
-		"see what it holds, then remove it: " + h.Delete(),
+		"look at its data; to free the name and keep the disk: " + h.Delete(),
 	}
 }
 

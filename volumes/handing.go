@@ -137,7 +137,7 @@ func (h Handing) unreleasable() *Problem {
 	case !h.Giver.Volume.Found:
 		return h.volumeGone()
 	case !released && !have.Names(h.Giver.Ref):
-		return strange(h.Giver)
+		return strayed(h.Giver)
 	case !released:
 		return departing(h.Giver)
 	}
@@ -175,12 +175,6 @@ func (h Handing) volumeGone() *Problem {
 	}
 }
 
-// strange is for a volume that names neither the ordinal's claim nor one of this attempt.
-func strange(h Holding) *Problem {
-	volume := h.Volume
-	return &Problem{ReasonForeignVolume, fmt.Sprintf("volume %s names claim %s/%s", volume.Name, volume.ClaimRef.Namespace, volume.ClaimRef.Name), "look what it is: " + h.DescribeVolume()}
-}
-
 // HandOver points the second volume at the ordinal's claim, with the seal. It is for a volume that nothing writes
 // to any more.
 func (h Handing) HandOver() Verdict {
@@ -191,7 +185,7 @@ func (h Handing) HandOver() Verdict {
 	case taker.Claim.Found && taker.Claim.Volume != in.Volume.Name:
 		return h.makeRoom()
 	case !in.Volume.ClaimRef.Names(in.Ref) && !in.Parked():
-		return blocked(strange(in))
+		return blocked(strayed(in))
 	case h.going():
 		return Verdict{Attempt: h.anew()}
 	case !h.secured(in):
@@ -287,7 +281,7 @@ func (h Handing) parkGiver() Verdict {
 	case !giver.Volume.Found || giver.Parked():
 		return Verdict{}
 	case giver.Volume.Released == "":
-		return blocked(strange(giver))
+		return blocked(strayed(giver))
 	case !h.secured(giver):
 		return h.Write(Secure, giver.Volume, giver.Ref, true)
 	}
@@ -332,7 +326,7 @@ func (h Handing) GoBack() Verdict {
 		ref.UID = giver.Claim.UID
 		return returned(h.Write(PointBack, volume, ref, true))
 	case !volume.ClaimRef.Names(giver.Ref):
-		return blocked(strange(giver))
+		return blocked(strayed(giver))
 	case !giver.Bound():
 		mark := MarkClaimOf(giver, h.Fence)
 		mark.Copy.AtGiver, mark.Calls = !h.Back, giver.Claim.Calls+1

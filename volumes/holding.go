@@ -145,9 +145,24 @@ func (h Holding) Describe() string {
 	return h.Command("describe pvc -n %s %s", h.Ref.Namespace, h.Ref.Name)
 }
 
-// Delete is the command that deletes its claim.
+// Delete returns the command that deletes the claim. It first sets the claim's volume to Retain: with another reclaim policy
+// the disk would be deleted too.
 func (h Holding) Delete() string {
-	return h.Command("delete pvc -n %s %s", h.Ref.Namespace, h.Ref.Name)
+	remove, volume := h.Command("delete pvc -n %s %s", h.Ref.Namespace, h.Ref.Name), h.Claim.Volume
+	if volume == "" || h.Volume.Name == volume && h.Volume.Policy == corev1.PersistentVolumeReclaimRetain {
+		return remove
+	}
+	return h.retain(volume) + " && " + remove
+}
+
+// retain is the command that has a volume of its cluster survive the loss of its claim, and of its object.
+func (h Holding) retain(volume string) string {
+	return h.Command(`patch pv %s -p '{"spec":{"persistentVolumeReclaimPolicy":"Retain"}}'`, volume)
+}
+
+// deleteVolume is the command that deletes the object of a volume of its cluster, and leaves the disk.
+func (h Holding) deleteVolume(volume string) string {
+	return h.retain(volume) + " && " + h.Command("delete pv %s", volume)
 }
 
 // DescribeVolume is the command that shows its volume.

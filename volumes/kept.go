@@ -57,7 +57,7 @@ func leftBehind(pair Pair) *Problem {
 		fmt.Sprintf("claim %s/%s is what %s has left when its ordinal went away: its volume %s is parked, and has %s; it is in the place of the claim that this move brings",
 			h.Ref.Namespace, h.Ref.Name, h.parkedBy(), h.Volume.Name, holds(pair)),
 		fmt.Sprintf("remove the claim alone; volume %s stays, parked, with policy Retain and all that is on it: %s; how that goes once it is of no use: %s",
-			h.Volume.Name, h.deleteKept(), h.listKept()),
+			h.Volume.Name, h.Delete(), h.listKept()),
 	}
 }
 
@@ -91,12 +91,4 @@ func (h Holding) parkedBy() string {
 // listKept is the command that lists what was left behind in its cluster: a plugin has its flags behind its name.
 func (h Holding) listKept() string {
 	return h.Kubectl.Migrate("kept")
-}
-
-// deleteKept is the command that deletes a claim whose volume is parked, and sees to it first that no policy deletes the volume.
-func (h Holding) deleteKept() string {
-	if problem := repointable(h); problem != nil {
-		return problem.Remedy + " && " + h.Delete()
-	}
-	return h.Delete()
 }

@@ -64,10 +64,28 @@ func (p Policy) Bars(volume *corev1.PersistentVolume, use Use) Problem {
 			return notAllowed(volume, fmt.Sprintf("names a Secret of namespace %s, and its user would be given what is in it", namespace), "volumes.secretNamespaces")
 		}
 	}
+	for _, option := range volume.Spec.MountOptions {
+		if !p.Paths && (option == "suid" || option == "dev") {
+			return notAllowed(volume, fmt.Sprintf("is mounted with %q, so a file on it could become root on a node", option), "volumes.allowPaths")
+		}
+	}
 	if !path && !disk.Known(volume) && !use.Shared {
 		return diskUnknown(volume, use)
 	}
 	return Problem{}
+}
+
+// BarsSnapshot says why a snapshot of a CSI driver may not be imported; the zero Problem when it may. A snapshot gives
+// access to the data of a disk of that driver, as the disk itself does.
+func (p Policy) BarsSnapshot(driver string) Problem {
+	if len(p.Drivers) == 0 || slices.Contains(p.Drivers, driver) {
+		return Problem{}
+	}
+	return Problem{
+		ReasonVolumeNotAllowed,
+		fmt.Sprintf("a snapshot of CSI driver %s, which is none of %s, may not be imported by the manager", driver, strings.Join(p.Drivers, ", ")),
+		"ask who runs the manager to allow it (volumes.drivers in its configuration), or move with rights of your own: kubectl migrate run",
+	}
 }
 
 // diskUnknown is for a volume of which no twin could be found.
@@ -116,6 +134,9 @@ func fieldsOf(volume *corev1.PersistentVolume) map[string]map[string]any {
 // reference without one means the claim's own.
 func secretNamespaces(volume *corev1.PersistentVolume) []string {
 	var namespaces []string
+	if namespace := volume.Annotations[deletionSecretNamespace]; namespace != "" {
+		namespaces = append(namespaces, namespace)
+	}
 	for _, fields := range fieldsOf(volume) {
 		for key, value := range fields {
 			reference, _ := value.(map[string]any)

@@ -92,3 +92,38 @@ func TestSecretNamespaces(t *testing.T) {
 		}
 	}
 }
+
+// TestK10BesidesTheSource: a volume does not bring along what a controller or a node of the other cluster would do for it.
+func TestK10BesidesTheSource(t *testing.T) {
+	volume := func(change func(*corev1.PersistentVolume)) *corev1.PersistentVolume {
+		v := &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: "pv", Annotations: map[string]string{}}, Spec: corev1.PersistentVolumeSpec{PersistentVolumeSource: csi}}
+		change(v)
+		return v
+	}
+	secret := volume(func(v *corev1.PersistentVolume) { v.Annotations[deletionSecretNamespace] = "kube-system" })
+	suid := volume(func(v *corev1.PersistentVolume) { v.Spec.MountOptions = []string{"noatime", "suid"} })
+	dev := volume(func(v *corev1.PersistentVolume) { v.Spec.MountOptions = []string{"dev"} })
+	use := Use{Namespace: "shop", ClaimTemplate: "data"}
+	for name, tc := range map[string]struct {
+		policy Policy
+		volume *corev1.PersistentVolume
+		reason string
+	}{
+		"a Secret to delete it with":              {Policy{}, secret, ReasonVolumeNotAllowed},
+		"a Secret of a namespace that is allowed": {Policy{SecretNamespaces: []string{"kube-system"}}, secret, ""},
+		"suid":                           {Policy{}, suid, ReasonVolumeNotAllowed},
+		"dev":                            {Policy{}, dev, ReasonVolumeNotAllowed},
+		"suid, with rights of one's own": {Unrestricted(), suid, ""},
+		"another option":                 {Policy{}, volume(func(v *corev1.PersistentVolume) { v.Spec.MountOptions = []string{"noatime", "nosuid"} }), ""},
+	} {
+		if got := tc.policy.Bars(tc.volume, use); got.Reason != tc.reason {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+	made := CopyVolume(volume(func(v *corev1.PersistentVolume) {
+		v.Annotations["controller.example.com/run"], v.Annotations["pv.kubernetes.io/provisioned-by"] = "this", "d"
+	}), Ref{}, "me", Form{})
+	if _, along := made.Annotations["controller.example.com/run"]; along || made.Annotations["pv.kubernetes.io/provisioned-by"] != "d" {
+		t.Errorf("it has %v", made.Annotations)
+	}
+}

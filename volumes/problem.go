@@ -91,8 +91,11 @@ func (Rebind) Free(pair Pair) *Problem {
 	if pair.Shared {
 		return nil
 	}
-	if taker.Volume.Found && (taker.Volume.Handle != pair.Giver.Volume.Handle || !taker.Volume.Ours && !taker.Parked()) {
-		return foreignVolume(taker, pair.Giver.Volume.Handle)
+	switch {
+	case taker.Volume.Found && taker.Volume.Handle != pair.Giver.Volume.Handle:
+		return otherDisk(pair)
+	case taker.Volume.Found && !taker.Volume.Ours && !taker.Parked() && !pair.prepared():
+		return unprepared(pair)
 	}
 	if taker.Claim.Found && !taker.Claim.Ours && !taker.Volume.Found {
 		return foreignClaim(taker)
@@ -149,24 +152,14 @@ func Unpark(h Holding) string {
 func (p Pair) barred() *Problem {
 	giver := p.Giver.Volume
 	switch {
-	case p.Shared || p.Taker.Volume.Found:
+	case p.Shared || p.Taker.Volume.Found && !p.prepared():
 		return nil
-	case giver.Barred != Problem{}:
+	case !p.Taker.Volume.Found && giver.Barred != Problem{}:
 		return &giver.Barred
 	case giver.Twin != "":
 		return TwinOf(giver.Name, giver.Twin, p.Taker)
 	}
 	return nil
-}
-
-// TwinOf is for a volume that is to be made for a disk which another volume of that cluster
-// is already for. taker is the side of that one.
-func TwinOf(volume, twin string, taker Holding) *Problem {
-	return &Problem{
-		ReasonForeignVolume,
-		fmt.Sprintf("volume %s of the other side is the same disk as volume %s, which is to be moved there: two pods could write to it", twin, volume),
-		"see who uses it, set it to Retain and delete it: " + taker.Command("describe pv %s", twin),
-	}
 }
 
 // Replaced says why the giver's volume is not on the disk that was recorded when its ordinal's
@@ -198,7 +191,7 @@ func repointable(h Holding) *Problem {
 	return &Problem{
 		ReasonVolumeNotRetain,
 		fmt.Sprintf("volume %s of claim %s/%s has reclaim policy %s: the storage would be deleted when it loses its claim", volume.Name, ref.Namespace, ref.Name, volume.Policy),
-		h.Command(`patch pv %s -p '{"spec":{"persistentVolumeReclaimPolicy":"Retain"}}'`, volume.Name),
+		h.retain(volume.Name),
 	}
 }
 
@@ -261,14 +254,6 @@ func foreignClaim(h Holding) *Problem {
 	return &Problem{
 		ReasonForeignClaim,
 		fmt.Sprintf("claim %s/%s exists and names the volume %q: the pod would start on another disk than the one it had", h.Ref.Namespace, h.Ref.Name, h.Claim.Volume),
-		"see what it holds, then remove it: " + h.Delete(),
+		"look at its data; to free the name and keep the disk: " + h.Delete(),
 	}
-}
-
-func foreignVolume(h Holding, want string) *Problem {
-	message := fmt.Sprintf("volume %s is not the one of claim %s/%s: its claimRef names %s/%s", h.Volume.Name, h.Ref.Namespace, h.Ref.Name, h.Volume.ClaimRef.Namespace, h.Volume.ClaimRef.Name)
-	if want != "" && h.Volume.Handle != want {
-		message = fmt.Sprintf("volume %s exists for another disk: %s instead of %s", h.Volume.Name, h.Volume.Handle, want)
-	}
-	return &Problem{ReasonForeignVolume, message, "see what it is, then rename or remove it: " + h.DescribeVolume()}
 }

@@ -7,8 +7,8 @@ import (
 )
 
 // proven is done once the mark that was written on a shared volume over the giver's connection is read over the taker's:
-// then both lead to one cluster. That their namespaces kube-system have one UID proves nothing: a cluster that was
-// cloned says so too, and an API server may answer what it likes.
+// then both lead to one cluster. One UID of their namespaces kube-system proves nothing: a clone has
+// it too, and an API server may lie.
 func (p Pair) proven() Verdict {
 	there := p.Taker.Volume
 	switch {
@@ -20,7 +20,7 @@ func (p Pair) proven() Verdict {
 	return Verdict{}
 }
 
-// awaitsMark waits until the taker's side shows what was written over the giver's connection.
+// awaitsMark waits until the taker's side shows the mark that was written over the giver's connection.
 func (p Pair) awaitsMark() Verdict {
 	problem := p.notOneCluster("does not show the mark that was written on it")
 	return Verdict{Waits: problem.Message, Awaited: problem}

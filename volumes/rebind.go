@@ -101,7 +101,7 @@ type Verdict struct {
 	Waits string
 	// Deletion is the object whose deletion is waited for; nil: it is something else.
 	Deletion *Deletion
-	// Awaited is what is said while it waits for something else than the binder; nil: for that.
+	// Awaited is the message while it waits for something else than the binder; nil: it waits for the binder.
 	Awaited *Problem
 	// Call is what may be done when that takes long; nil: nothing.
 	Call *Action
@@ -188,7 +188,7 @@ func (Rebind) Transfer(pair Pair) Verdict {
 		return blocked(swapped(pair))
 	case giver.Volume.Found && !giver.Volume.ClaimRef.Names(giver.Ref) && !giver.Parked():
 		// It is asked before anything is written: it may be the volume of somebody else.
-		return blocked(foreignVolume(giver, ""))
+		return blocked(strayed(giver))
 	case departing(giver) != nil && !giver.Parked():
 		return blocked(departing(giver))
 	case giver.Volume.Found && !pair.secured(giver):
@@ -196,7 +196,7 @@ func (Rebind) Transfer(pair Pair) Verdict {
 	case giver.Volume.Found && !giver.Parked():
 		return pair.act(Park, giver.Volume, Parked(giver.Ref))
 	case taker.Volume.Found && giver.Volume.Found && taker.Volume.Handle != giver.Volume.Handle:
-		return blocked(foreignVolume(taker, giver.Volume.Handle))
+		return blocked(otherDisk(pair))
 	case taker.Volume.Found:
 		return bind(pair)
 	case !giver.Volume.Found:
@@ -286,6 +286,9 @@ func (p Pair) act(verb Verb, volume Volume, ref Ref) Verdict {
 // noted on it, or on the other side's. What a volume is set to that nobody runs on, or what an
 // earlier migration has noted, is not its author's choice.
 func (p Pair) original(volume Volume) corev1.PersistentVolumeReclaimPolicy {
+	if volume.UID == p.Taker.Volume.UID && p.prepared() {
+		return volume.Policy // whoever has prepared it has chosen it
+	}
 	for _, noted := range []Volume{volume, p.Giver.Volume, p.Taker.Volume} {
 		if noted.Found && noted.Note.By == p.Owner && noted.Note.Policy != "" {
 			return noted.Note.Policy

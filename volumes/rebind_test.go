@@ -241,7 +241,7 @@ func TestK1MarkIsReadBack(t *testing.T) {
 	}
 }
 
-// inAWord is what a verdict comes to.
+// inAWord returns the verb of a verdict, the reason why it waits, or "done".
 func inAWord(v Verdict) string {
 	switch {
 	case v.Action != nil:

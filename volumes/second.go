@@ -162,6 +162,6 @@ func inTheWay(h Holding) *Problem {
 	return &Problem{
 		Reason:  ReasonForeignClaim,
 		Message: fmt.Sprintf("claim %s/%s exists and names the volume %q, and this migration has not made it: the new volume cannot take its place", h.Ref.Namespace, h.Ref.Name, h.Claim.Volume),
-		Remedy:  "look what it holds, then remove it: " + h.Delete(),
+		Remedy:  "look at its data; to free the name and keep the disk: " + h.Delete(),
 	}
 }

@@ -70,7 +70,7 @@ var sources = map[string][2]hostile.Object{
 }
 
 // swappedDisks: whenever a source says that an ordinal's disk is another one, no second volume is
-// made of a disk that the destination has for somebody else, by whatever words it says so.
+// made of a disk that another tenant has at the destination, whatever words name the disk.
 func swappedDisks(h *tenant) {
 	for kind, source := range sources {
 		each := h.tenancy.tenant(h.t)
@@ -110,7 +110,7 @@ func (h *tenant) swapsDisk(kind string, victims, taken hostile.Object) {
 	}
 }
 
-// hasSource says whether a volume is of a source, as it was sent.
+// hasSource reports whether a volume has a source.
 func hasSource(spec, source hostile.Object) bool {
 	for field, value := range source {
 		has, _ := json.Marshal(spec[field])

@@ -17,7 +17,7 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// victimsVolume is a volume of the manager's own cluster that is bound to the claim of somebody else.
+// victimsVolume creates a volume in the manager's own cluster that is bound to the claim of another tenant.
 func (h *tenant) victimsVolume() *corev1.PersistentVolume {
 	h.t.Helper()
 	ctx, name := h.t.Context(), "victim-"+rand.String(8)
@@ -72,7 +72,7 @@ func impostors(h *tenant) {
 	}
 }
 
-// refusedFor waits until a Migration is refused, and a volume is as it was; why it is.
+// refusedFor waits until a Migration is refused, and returns the reason. The victim's volume stays unchanged.
 func (h *tenant) refusedFor(m *api.Migration, victim *corev1.PersistentVolume) string {
 	h.t.Helper()
 	deadline := time.Now().Add(time.Minute)

@@ -10,8 +10,8 @@ import (
 )
 
 // Judged refuses to change or delete an object without its UID and its resourceVersion. An API server takes an empty
-// one for none at all, and changes whatever object has the name: so a server that answers with empty ones would have
-// what was judged over one connection written over another. Creations and dry runs pass.
+// one for none at all, and changes whatever object has the name: so a server that answers with empty ones could direct a
+// write at an object of another cluster. Creations and dry runs pass.
 func Judged(c client.Client) client.Client { return judged{c} }
 
 type judged struct{ client.Client }
@@ -45,7 +45,7 @@ func preconditionsOf(object client.Object, patch client.Patch) (uid, version str
 		Metadata struct{ UID, ResourceVersion string }
 	}
 	if err := json.Unmarshal(data, &written); err != nil {
-		return "", "", fmt.Errorf("reading what is to be patched: %w", err)
+		return "", "", fmt.Errorf("reading the patch: %w", err)
 	}
 	return written.Metadata.UID, written.Metadata.ResourceVersion, nil
 }

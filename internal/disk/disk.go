@@ -10,7 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// identity is what is known of the storage behind a volume.
+// identity identifies the storage behind a volume.
 type identity struct {
 	// handle tells the storage from all other: volumes with one handle are one disk. Empty: it is not known.
 	handle string
@@ -37,7 +37,7 @@ func Handle(volume *corev1.PersistentVolume) string {
 	return "unknown " + volume.Name
 }
 
-// Known says whether the source of a volume tells which storage it is.
+// Known reports whether the source of a volume identifies its storage.
 func Known(volume *corev1.PersistentVolume) bool {
 	return of(volume).handle != "" && volume.Spec.FlexVolume == nil // what the options of a flexVolume mean, its driver alone knows
 }
@@ -55,7 +55,7 @@ const (
 	Same
 )
 
-// Relate says how a volume lies to another one. It errs on the side of the same.
+// Relate returns how a volume lies to another one. In doubt it returns Same.
 func Relate(volume, other *corev1.PersistentVolume) Relation {
 	relation := Apart
 	for _, here := range of(volume).places {
@@ -78,13 +78,12 @@ func (p place) relate(other place) Relation {
 	return Apart
 }
 
-// below says whether a path is below a folder.
+// below reports whether a path is below a folder.
 func below(folder, path string) bool {
 	return path != folder && strings.HasPrefix(path, strings.TrimSuffix(folder, "/")+"/")
 }
 
-// Filed are the keys under which a volume is filed, so that those find it which may be the same disk: where it is, and, of a
-// folder, below what it is.
+// Filed returns the index keys of a volume: its places and, for a folder, the folders above it. Sought finds it by these.
 func Filed(volume *corev1.PersistentVolume) []string {
 	var keys []string
 	for _, p := range of(volume).places {
@@ -96,7 +95,7 @@ func Filed(volume *corev1.PersistentVolume) []string {
 	return unique(keys)
 }
 
-// Sought are the keys under which those volumes are filed that may be the same disk.
+// Sought returns the index keys of the volumes that may be the same disk.
 func Sought(volume *corev1.PersistentVolume) []string {
 	var keys []string
 	for _, p := range of(volume).places {

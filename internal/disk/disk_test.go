@@ -82,7 +82,7 @@ func TestK4EveryKind(t *testing.T) {
 	}
 }
 
-// found says whether a volume is found by what is sought for another one.
+// found reports whether the keys that are sought for one volume find another one.
 func found(volume, by *corev1.PersistentVolume) bool {
 	return slices.ContainsFunc(Sought(by), func(key string) bool { return slices.Contains(Filed(volume), key) })
 }
@@ -103,7 +103,7 @@ func iscsiOf(portal, iqn string, lun int32) *corev1.PersistentVolume {
 	return volumeOf(corev1.PersistentVolumeSource{ISCSI: &corev1.ISCSIPersistentVolumeSource{TargetPortal: portal, IQN: iqn, Lun: lun}})
 }
 
-// TestK4Relate: what may be the same data is found, by whatever kind of source, name and spelling.
+// TestK4Relate: volumes that may have the same data are found, whatever their kind of source and spelling.
 func TestK4Relate(t *testing.T) {
 	aws := func(id string) *corev1.PersistentVolume {
 		return volumeOf(corev1.PersistentVolumeSource{AWSElasticBlockStore: &corev1.AWSElasticBlockStoreVolumeSource{VolumeID: id}})

@@ -25,7 +25,7 @@ const (
 	onMachine = "path"
 )
 
-// ofInTree is what a source within Kubernetes tells. A kind that is not listed is not known.
+// ofInTree identifies the storage of a source within Kubernetes. A kind that is not listed is not known.
 func ofInTree(s *corev1.PersistentVolumeSource) identity {
 	switch {
 	case s.HostPath != nil:
@@ -58,7 +58,7 @@ func ofInTree(s *corev1.PersistentVolumeSource) identity {
 	return ofDevice(s)
 }
 
-// ofDevice is what a source tells that is a block device.
+// ofDevice identifies the disk of a source that is a block device.
 func ofDevice(s *corev1.PersistentVolumeSource) identity {
 	switch {
 	case s.ISCSI != nil:
@@ -99,7 +99,7 @@ func inFolder(kind, server, path string) identity {
 	return identity{handle: kind + " " + at.host + ":" + at.path, places: []place{at}}
 }
 
-// oneDisk is a disk by its name, and by what else tells it from others.
+// oneDisk identifies a disk by its name, and by further texts that tell it from others.
 func oneDisk(kind, name string, besides ...string) identity {
 	handle := kind + " " + name
 	for _, text := range besides {

@@ -20,8 +20,8 @@ func (f *observed) readDuplicates(ctx context.Context, policy volumes.Policy, ot
 	}
 	f.duplicateHandles = map[string]string{}
 	for name, volume := range other {
-		if f.volumes[name] != nil {
-			continue
+		if here := f.volumes[name]; here != nil && (here.Annotations[api.OwnerAnnotationKey] != "" || here.Annotations[api.OriginalReclaimPolicyAnnotationKey] != "") {
+			continue // a migration has made it, or carried it
 		}
 		for _, key := range disk.Sought(volume) {
 			var same corev1.PersistentVolumeList
@@ -40,11 +40,19 @@ func (f *observed) readDuplicates(ctx context.Context, policy volumes.Policy, ot
 // against it.
 func (e *Observer) judge(m *api.Migration, template string, h *volumes.Holding, at, other *observed) {
 	volume := at.volumes[h.Volume.Name]
-	if volume == nil || other.volumes[volume.Name] != nil || e.SameCluster() {
+	if volume == nil || e.SameCluster() {
+		return
+	}
+	h.Volume.Twin = other.duplicateHandles[volume.Name]
+	if MethodOf(m, template) == api.MethodSnapshot {
+		driver, _ := volumes.DriverOf(h.Volume.Handle)
+		h.Volume.Barred = e.Policy.BarsSnapshot(driver)
+		return
+	}
+	if other.volumes[volume.Name] != nil {
 		return
 	}
 	h.Volume.Barred = e.Policy.Bars(volume, UseOf(m, other.endpoint.Namespace, template))
-	h.Volume.Twin = other.duplicateHandles[volume.Name]
 }
 
 // UseOf is what a volume of a claim template would be made for in a namespace.

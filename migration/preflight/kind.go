@@ -116,7 +116,7 @@ func (e *Inspector) oneCluster(ctx context.Context, _ *api.Migration, _ *appsv1.
 	}}, nil
 }
 
-// inOrder says whether a revision is not newer than another one; what cannot be compared is not.
+// inOrder reports whether a revision is not newer than another one. Revisions that cannot be compared are not in order.
 func inOrder(older, newer string) bool {
 	order, err := resourceversion.CompareResourceVersion(older, newer)
 	return err == nil && order <= 0

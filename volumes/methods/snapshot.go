@@ -3,9 +3,12 @@ package methods
 import (
 	"context"
 	"encoding/json"
+	"errors"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	resourcehelper "k8s.io/component-helpers/resource"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -48,8 +51,12 @@ func (w writer) create(ctx context.Context, object client.Object) (client.Object
 	return object, w.at.Create(ctx, object)
 }
 
-// content makes the snapshot known, with the mode of the volume that it was taken of.
+// content makes the snapshot known, with the mode of the volume that it was taken of. Of which driver it is, the giver's cluster
+// says: it is judged again.
 func (w writer) content(ctx context.Context, mark snapshotmanifest.Mark) (client.Object, error) {
+	if bars := w.Policy.BarsSnapshot(w.action.Copy.Snapshot.Driver); bars != (volumes.Problem{}) {
+		return nil, apierrors.NewConflict(schema.GroupResource{Group: snapshotmanifest.ContentKind.Group, Resource: "volumesnapshotcontents"}, w.action.Ref.Name, errors.New(bars.Message))
+	}
 	from, err := w.original(ctx)
 	if err != nil {
 		return nil, err

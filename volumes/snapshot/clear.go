@@ -115,15 +115,22 @@ func (v view) deletePlaceholder() volumes.Verdict {
 func blockedBy(problem *volumes.Problem) volumes.Verdict { return volumes.Verdict{Blocked: problem} }
 
 func foreign(kind string, at volumes.Holding, ref volumes.Ref) *volumes.Problem {
-	remove := at.Command("delete volumesnapshotcontent %s", ref.Name)
+	look := at.Command("describe volumesnapshotcontent %s", ref.Name)
+	remove := retainContent(at, ref.Name) + " && " + at.Command("delete volumesnapshotcontent %s", ref.Name)
 	if ref.Namespace != "" {
-		remove = at.Command("delete volumesnapshot -n %s %s", ref.Namespace, ref.Name)
+		look = at.Command("describe volumesnapshot -n %s %s", ref.Namespace, ref.Name)
+		remove = retainContent(at, "CONTENT") + " && " + at.Command("delete volumesnapshot -n %s %s", ref.Namespace, ref.Name)
 	}
 	return &volumes.Problem{
 		Reason:  volumes.ReasonForeignSnapshot,
 		Message: fmt.Sprintf("%s %s exists, and this migration has not made it: it may hold somebody else's data", kind, named(ref)),
-		Remedy:  "look what it is, then remove it: " + remove,
+		Remedy:  fmt.Sprintf("look at it, and at its content (%s); to free the name and keep the snapshot: %s", look, remove),
 	}
+}
+
+// retainContent is the command that has a snapshot survive its VolumeSnapshotContent.
+func retainContent(at volumes.Holding, name string) string {
+	return at.Command(`patch volumesnapshotcontent %s --type=merge -p '{"spec":{"deletionPolicy":"Retain"}}'`, name)
 }
 
 func named(ref volumes.Ref) string {

@@ -75,6 +75,9 @@ func unable(pair volumes.Pair) *volumes.Problem {
 		return unknown(pair, "nobody has asked them")
 	}
 	seen := pair.Copy.Snapshot
+	if barred := pair.Giver.Volume.Barred; barred != (volumes.Problem{}) {
+		return &barred
+	}
 	return cmp.Or(cannot(pair, seen.Giver), cannot(pair, seen.Taker), classless(pair, seen.Giver, driver), tooSmall(pair))
 }
 

@@ -114,16 +114,23 @@ func (v view) ask() volumes.Verdict {
 	return verdict
 }
 
+// isOf reports whether a content was taken of a volume.
+func isOf(c volumes.SnapshotContent, volume volumes.Volume) bool {
+	driver, name := volumes.DriverOf(volume.Handle)
+	return driver != "" && c.Driver == driver && c.Volume == name
+}
+
 // record has the snapshot survive its content, and then records it.
 func (v view) record() volumes.Verdict {
 	s := v.Snapshot.Taken
 	c, ref := s.Content, v.takenRef()
 	switch {
-	case !c.For.Names(ref) || c.For.UID != s.UID || c.Driver+"/"+c.Volume != v.Giver.Volume.Handle:
+	case !c.For.Names(ref) || c.For.UID != s.UID || !isOf(c, v.Giver.Volume):
 		return blockedBy(&volumes.Problem{
 			Reason:  volumes.ReasonForeignSnapshot,
 			Message: fmt.Sprintf("VolumeSnapshotContent %s, to which VolumeSnapshot %s is bound, is not for it or not of volume %s, but of %s/%s: it may hold somebody else's data", c.Name, named(ref), v.Giver.Volume.Name, c.Driver, c.Volume),
-			Remedy:  fmt.Sprintf("look who made it (%s), and delete the VolumeSnapshot: %s; another one is taken then", v.Giver.Command("describe volumesnapshotcontent %s", c.Name), v.Giver.Command("delete volumesnapshot -n %s %s", ref.Namespace, ref.Name)),
+			Remedy: fmt.Sprintf("look who made it (%s); then delete the VolumeSnapshot and keep its content: %s && %s; another one is taken then",
+				v.Giver.Command("describe volumesnapshotcontent %s", c.Name), retainContent(v.Giver, c.Name), v.Giver.Command("delete volumesnapshot -n %s %s", ref.Namespace, ref.Name)),
 		})
 	case c.Terminating:
 		return v.begin()
@@ -200,7 +207,7 @@ func (v view) filled() volumes.Verdict {
 		return blockedBy(&volumes.Problem{
 			Reason:  volumes.ReasonForeignClaim,
 			Message: fmt.Sprintf("claim %s, for a volume that is made of a snapshot, was not made by this migration, or is being deleted", named(in.Ref)),
-			Remedy:  "look what it holds, then remove it: " + in.Delete(),
+			Remedy:  "look at its data; to free the name and keep the disk: " + in.Delete(),
 		})
 	case v.Snapshot.Source != at:
 		return blockedBy(v.unrestored("claim %s does not name VolumeSnapshot %s as its data source: something has taken that off", named(in.Ref), at))
