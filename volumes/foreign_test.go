@@ -5,12 +5,14 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/sliceshift/sliceshift/internal/shell"
 )
 
 // atTaker is a pair whose taker's side has a volume of the giver's name.
 func atTaker(change func(*Volume)) Pair {
 	pair := Pair{Fence: fence, Owner: owner, Template: "data", Giver: held("east", corev1.PersistentVolumeReclaimDelete), Taker: empty("west")}
-	pair.Taker.Kubectl = "kubectl --context west"
+	pair.Taker.Kubectl = shell.Kubectl{Flags: "--context west"}
 	pair.Taker.Volume = Volume{
 		Found: true, Name: "pv", UID: "prepared", ResourceVersion: "1", Handle: pair.Giver.Volume.Handle, Policy: corev1.PersistentVolumeReclaimRetain,
 		Phase: corev1.VolumeAvailable, ClaimRef: pair.Taker.Ref,

@@ -111,8 +111,8 @@ func (e *Inspector) oneCluster(ctx context.Context, _ *api.Migration, _ *appsv1.
 		Reason: api.ReasonClusterNotProven, Object: "clusters " + e.Source.Cluster + " and " + e.Destination.Cluster,
 		Message: fmt.Sprintf("both clusters give the UID %s for namespace kube-system, and are not one: cluster %s answers as of revision %s, and cluster %s of %s before and %s after it: "+
 			"an object of one would count as an object of the other, and two pods could write to one disk", e.Source.ID, e.Source.Cluster, seen[1], e.Destination.Cluster, seen[0], seen[2]),
-		Remedy: fmt.Sprintf("see whether one was cloned from the other (%s get nodes; %s get nodes): then nothing can be moved between them; where both lead to one cluster, name it alike for both sides (one context, or one Secret)",
-			e.Source.Kubectl(), e.Destination.Kubectl()),
+		Remedy: fmt.Sprintf("see whether one was cloned from the other (%s; %s): then nothing can be moved between them; where both lead to one cluster, name it alike for both sides (one context, or one Secret)",
+			e.Source.Kubectl().Do("get", "nodes"), e.Destination.Kubectl().Do("get", "nodes")),
 	}}, nil
 }
 

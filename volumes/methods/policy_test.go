@@ -39,7 +39,8 @@ func TestK14EveryWay(t *testing.T) {
 						PersistentVolumeReclaimPolicy: corev1.PersistentVolumeReclaimRetain, ClaimRef: &corev1.ObjectReference{Namespace: "shop", Name: "data-web-0_parked"},
 					},
 				}
-				s.Giver = fake.NewClientBuilder().WithObjects(volume).Build()
+				claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "data-web-0"}}
+				s.Giver = fake.NewClientBuilder().WithObjects(volume, claim).Build()
 				s.pair.Giver.Volume = volumes.ViewVolume(volume, owner)
 				action := volumes.Action{Verb: verb, Volume: "pv", UID: "u", Ref: volumes.Ref{Namespace: "team", Name: "content"}}
 				action.Copy.Snapshot = volumes.SnapshotAction{Driver: driver, Handle: "snapshot-of-a-victim"}
