@@ -18,17 +18,35 @@ func command(of ast.Expr) (string, bool) {
 	if !is {
 		return "kubectl", strings.EqualFold(nameOf(of), "kubectl")
 	}
-	name := nameOf(call.Fun)
-	if name == "Command" && len(call.Args) > 0 {
+	switch name := nameOf(call.Fun); {
+	case (name == "Command" || name == "Format") && len(call.Args) > 0:
 		form, given := literal(call.Args[0])
 		return "kubectl " + filled(form, call.Args[1:]), given
+	case name == "Do":
+		return "kubectl " + words(call), true
+	case name == "Migrate":
+		return "kubectl migrate " + words(call), true
+	default:
+		text, is := commands[name]
+		return text, is
 	}
-	if name == "Migrate" {
-		arguments, given := literal(call.Args[2])
-		return "kubectl migrate " + arguments, given
+}
+
+// words returns the arguments of a command that is built from words. Others are shown as unknown.
+func words(call *ast.CallExpr) string {
+	all := make([]string, 0, len(call.Args))
+	for i, argument := range call.Args {
+		text, is := literal(argument)
+		switch {
+		case is:
+			all = append(all, text)
+		case call.Ellipsis.IsValid() && i == len(call.Args)-1:
+			all = append(all, unknown+" "+unknown)
+		default:
+			all = append(all, unknown)
+		}
 	}
-	text, is := commands[name]
-	return text, is
+	return strings.Join(all, " ")
 }
 
 // filled is a form with the commands that are among its arguments.

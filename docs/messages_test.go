@@ -280,9 +280,6 @@ func (p sources) forms(in *ast.FuncDecl, of ast.Expr, depth int) []string {
 // called is what a call returns.
 func (p sources) called(in *ast.FuncDecl, call *ast.CallExpr, depth int) []string {
 	name := nameOf(call.Fun)
-	if name == "Migrate" {
-		return joined([]string{"kubectl migrate "}, p.forms(in, call.Args[2], depth))
-	}
 	if len(call.Args) > 0 {
 		form, given := literal(call.Args[0])
 		if given && verb.MatchString(form) || name == "Sprintf" {

@@ -40,8 +40,10 @@ const noPrePull = "remove it, and set updateStrategy.rollingUpdate.prePull after
 // kruiseProblems finds what ours cannot say of an Advanced StatefulSet, and what would have a pod made
 // anew.
 func (a *adoption) kruiseProblems(ctx context.Context) []string {
-	set := &slicesapi.StatefulSet{}
-	problems := unknownFields(a.new, slicesapi.GroupVersion, set)
+	type strictly slicesapi.StatefulSet // without its own way to decode, which is not strict
+	read := &strictly{}
+	problems := unknownFields(a.new, slicesapi.GroupVersion, read)
+	set := (*slicesapi.StatefulSet)(read)
 	if _, err := decide.SpecOf(set); err != nil {
 		problems = append(problems, fmt.Sprintf("it cannot be read: %v: correct it", err))
 	}

@@ -55,8 +55,9 @@ func File(ctx context.Context, text []byte) (*api.Migration, error) {
 	if err := judge(ctx, object); err != nil {
 		return nil, err
 	}
-	m := &api.Migration{}
-	return m, runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(object, m, true)
+	type strictly api.Migration // without its own way to decode, which is not strict
+	m := &strictly{}
+	return (*api.Migration)(m), runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(object, m, true)
 }
 
 // Spec returns a Refused where an API server would not take a spec.
