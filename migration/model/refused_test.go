@@ -98,10 +98,14 @@ func (m *machine) uncopied() string {
 	return ""
 }
 
-// onItsWay says whether an ordinal has left the giver of the direction and has not arrived yet.
+// onItsWay says whether the ordinal of a handoff has left the source, and does not run at the destination.
 func onItsWay(s plan.Snapshot) bool {
 	handoff := s.Record.Handoff
-	return handoff != nil && !s.Side(planner.Giver(s)).Set.Has(handoff.Ordinal)
+	if handoff == nil || s.Source.Set.Has(handoff.Ordinal) {
+		return false
+	}
+	pod, found := s.Destination.Pod(handoff.Ordinal)
+	return !found || !pod.Ready || pod.Terminating
 }
 
 // TestModelOfWhatEnds explores every state of small migrations in which what the checks had found ends on the way: no ordinal is
