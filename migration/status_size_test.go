@@ -33,10 +33,26 @@ func sized(t *testing.T, m *api.Migration) int {
 // begun is a set of n ordinals of which one is about to move.
 func begun(t *testing.T, n int32) plan.Snapshot {
 	t.Helper()
+	return drivenUntil(t, n, func(s plan.Snapshot, _ plan.Decision) bool { return s.Record.Handoff != nil })
+}
+
+// stopping is one whose first ordinal is about to be stopped.
+func stopping(t *testing.T, n int32) plan.Snapshot {
+	t.Helper()
+	return drivenUntil(t, n, func(_ plan.Snapshot, next plan.Decision) bool {
+		return next.Effect != nil && next.Effect.Verb == plan.ScaleDown
+	})
+}
+
+// drivenUntil is a move of n ordinals up to the moment that is asked for.
+func drivenUntil(t *testing.T, n int32, until func(plan.Snapshot, plan.Decision) bool) plan.Snapshot {
+	t.Helper()
 	w := simulate.NewWorld(plantest.Scenario{Replicas: n, Templates: []string{"data"}, Budget: pdbtest.MaxUnavailable(1), Prepared: true}.Build())
-	for w.State.Record.Handoff == nil {
+	for {
 		decision := planner.Plan(w.State)
 		switch {
+		case until(w.State, decision):
+			return w.State
 		case decision.Record != nil:
 			w.State.Record, w.State.Engaged = *decision.Record, decision.Record.Fence != nil
 		case decision.Effect == nil:
@@ -52,7 +68,6 @@ func begun(t *testing.T, n int32) plan.Snapshot {
 		w.ControlBudgets(plan.SourceSide)
 		w.ControlBudgets(plan.DestinationSide)
 	}
-	return w.State
 }
 
 // TestStatusOfThousands: whatever is amiss with however many ordinals, what is said of it names a few, and
@@ -85,7 +100,7 @@ func TestStatusOfThousands(t *testing.T) {
 			down(s)
 			s.Record.Handoff = nil
 		}, api.ReasonReplicaUnavailable},
-		"all use its claim": {moving, func(s *plan.Snapshot) {
+		"all use its claim": {stopping(t, n), func(s *plan.Snapshot) {
 			s.Source.RemovePod(s.Record.Handoff.Ordinal)
 			s.Source.Set.Replicas--
 			for i := range s.Volumes {

@@ -20,7 +20,8 @@ func (r *Reconciler) unreadable(ctx context.Context, m *api.Migration, why error
 	r.drop(client.ObjectKeyFromObject(m))
 	decision := plan.Stalled(api.ReasonFieldUnreadable,
 		fmt.Sprintf("Migration %s/%s: %v. Nothing is done for this Migration until all of it can be read", m.Namespace, m.Name, why),
-		fmt.Sprintf("write the field as the resource definition has it: %s edit migration -n %s %s; it was stored under an older definition, so install that of this version, too: kubectl migrate install --crds-only", plan.Kubectl(localName, ""), m.Namespace, m.Name))
+		fmt.Sprintf("write the field as the resource definition has it: %s; it was stored under an older definition, so install that of this version, too: %s",
+			plan.Kubectl(localName, "").Do("edit", "migration", "-n", m.Namespace, m.Name), plan.Kubectl(localName, "").Migrate("install", "--crds-only")))
 	before := m.DeepCopy()
 	hold := decision.Hold
 	condition(m, api.ConditionStalled, metav1.ConditionTrue, hold.Reason, mended(hold.Message, hold.Remedy))

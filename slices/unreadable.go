@@ -12,13 +12,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
+	"github.com/sliceshift/sliceshift/internal/shell"
 	api "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
 // unreadable tells of a set of which not all could be read. Its pods stay as they are: what was left out may be the number
 // of them.
 func (r *Reconciler) unreadable(ctx context.Context, set *api.StatefulSet, why error) (ctrl.Result, error) {
-	message := fmt.Sprintf("%v. Its pods stay as they are until all of it can be read. To mend it: kubectl edit statefulsets.apps.sliceshift.io -n %s %s", why, set.Namespace, set.Name)
+	message := fmt.Sprintf("%v. Its pods stay as they are until all of it can be read. To correct it: %s", why, shell.Kubectl{}.Do("edit", "statefulsets.apps.sliceshift.io", "-n", set.Namespace, set.Name))
 	before := set.DeepCopy()
 	if !meta.SetStatusCondition(&set.Status.Conditions, metav1.Condition{
 		Type: api.ConditionStalled, Status: metav1.ConditionTrue, Reason: api.ReasonFieldUnreadable, Message: message, ObservedGeneration: set.Generation,

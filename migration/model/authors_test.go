@@ -256,14 +256,14 @@ func TestModelOfAuthors(t *testing.T) {
 
 // TestH3ToolAtAGate: a tool that puts its version back while the move waits at a gate is named, and not fought.
 func TestH3ToolAtAGate(t *testing.T) {
-	y := newPlay(t, plantest.Scenario{Replicas: 3, Budget: pdbtest.MaxUnavailable(2)})
+	y := newPlay(t, plantest.Scenario{Replicas: 4, Budget: pdbtest.MaxUnavailable(2)})
 	y.until(plan.ScaleUp, 1)
 	y.pass(lands)
 	y.settle(everyone)
 	y.fail(plan.SourceSide, 0)
 	y.fail(plan.SourceSide, 1)
 	for range 12 {
-		y.pass(lands)
+		y.machine.pass(y.p, y.fair()) // without what has the pods get Ready
 		y.settle(func(s step) bool { return s.kind == budgets })
 	}
 	y.putBack(plan.SourceSide, "flux")

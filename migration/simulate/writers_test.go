@@ -230,7 +230,7 @@ func TestWritersHold(t *testing.T) {
 			s.Writers.List[0] = w
 			s.Record.Writers = []api.PausedWriter{{WriterReference: w.WriterReference}}
 		}, api.ReasonWriterNotPaused},
-		"gone":           {func(s *plan.Snapshot) { s.Writers.List[0].Found = false }, ""},
+		"H8: not found":  {func(s *plan.Snapshot) { s.Writers.List[0].Found = false }, api.ReasonWriterNotFound},
 		"of another set": {func(s *plan.Snapshot) { s.Writers.List[0].Writes = false }, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
