@@ -44,7 +44,7 @@ func waveHold(m *api.Migration, all []api.Migration) *plan.Hold {
 	return &plan.Hold{
 		Reason:  api.ReasonQueued,
 		Message: fmt.Sprintf("waiting for the waves before %d: not moved yet in namespace %s: %s", m.Spec.Wave, m.Namespace, plan.Listed(names)),
-		Remedy:  fmt.Sprintf("to begin without them: %s", plan.Kubectl(localName, "").Do("patch", "migration", "-n", m.Namespace, m.Name, "--type=merge", "-p", `{"spec":{"wave":0}}`)),
+		Remedy:  "to begin without them: " + plan.Kubectl(localName, "").Do("patch", "migration", "-n", m.Namespace, m.Name, "--type=merge", "-p", `{"spec":{"wave":0}}`),
 	}
 }
 

@@ -62,7 +62,7 @@ func TestBind(t *testing.T) {
 		},
 		"H7: the volume is being deleted": {
 			func(h *Holding) { h.Volume.Terminating = true },
-			Verdict{Waits: "volume pv is deleted", Deletion: &Deletion{Object: "volume pv", Look: "kubectl get pv pv -o yaml"}},
+			Verdict{Waits: "volume pv is deleted", Deletion: &Deletion{Object: "volume pv", Look: "kubectl get pv pv -o yaml"}}, //nolint:dupword // the volume is called pv
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -45,7 +45,7 @@ func TestP3Prepared(t *testing.T) {
 
 // TestP2SameDisk: what is not prepared is refused, with a remedy that keeps the disk whatever its policy is.
 func TestP2SameDisk(t *testing.T) {
-	const retain, remove = `kubectl --context west patch pv pv -p '{"spec":{"persistentVolumeReclaimPolicy":"Retain"}}'`, "kubectl --context west delete pv pv"
+	const retain, remove = `kubectl --context west patch pv pv -p '{"spec":{"persistentVolumeReclaimPolicy":"Retain"}}'`, "kubectl --context west delete pv pv" //nolint:dupword // the volume is called pv
 	for name, tc := range map[string]struct {
 		change func(*Volume)
 		says   []string

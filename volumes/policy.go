@@ -42,7 +42,7 @@ type Use struct {
 
 // Bars says why a volume like this one may not be made in another cluster; the zero Problem
 // when it may.
-func (p Policy) Bars(volume *corev1.PersistentVolume, use Use) Problem {
+func (p Policy) Bars(volume *corev1.PersistentVolume, use Use) Problem { //nolint:gocyclo // one condition after the other, each a line
 	path := volume.Spec.HostPath != nil || volume.Spec.Local != nil
 	driver := driverOf(volume)
 	switch {

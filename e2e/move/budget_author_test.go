@@ -3,6 +3,7 @@ package move
 import (
 	"errors"
 	"fmt"
+	"strconv"
 	"testing"
 
 	policyv1 "k8s.io/api/policy/v1"
@@ -36,7 +37,7 @@ func newAuthor(v *move) *author {
 
 func (a *author) budget(name string, n int) *policyv1.PodDisruptionBudget {
 	app := a.App
-	app.MaxUnavailable = harness.IntOrString(fmt.Sprint(n))
+	app.MaxUnavailable = harness.IntOrString(strconv.Itoa(n))
 	budget := app.Budget()
 	budget.Name = name
 	return budget
@@ -44,7 +45,7 @@ func (a *author) budget(name string, n int) *policyv1.PodDisruptionBudget {
 
 func (a *author) create(name string, n int) error {
 	_, err := a.Source.PolicyV1().PodDisruptionBudgets(a.App.Namespace).Create(a.Ctx, a.budget(name, n), metav1.CreateOptions{FieldManager: "kubectl-create"})
-	a.name, a.last, a.spoke = name, harness.IntOrString(fmt.Sprint(n)), true
+	a.name, a.last, a.spoke = name, harness.IntOrString(strconv.Itoa(n)), true
 	return err
 }
 
@@ -56,7 +57,7 @@ func (a *author) remove(name string) error {
 func (a *author) write(at harness.Endpoint, n int) error {
 	patch := fmt.Sprintf(`{"spec":{"minAvailable":null,"maxUnavailable":%d}}`, n)
 	_, err := at.Client.PolicyV1().PodDisruptionBudgets(at.Namespace).Patch(a.Ctx, a.name, types.MergePatchType, []byte(patch), metav1.PatchOptions{FieldManager: "kubectl-patch"})
-	a.last, a.spoke = harness.IntOrString(fmt.Sprint(n)), true
+	a.last, a.spoke = harness.IntOrString(strconv.Itoa(n)), true
 	return err
 }
 

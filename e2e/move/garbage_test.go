@@ -33,7 +33,10 @@ var others = []any{true, nil, []any{}, []any{1}, []any{"a", nil}, []any{map[stri
 
 // rawJobs are specs of Jobs that none has, for fields that no schema describes.
 var rawJobs = []any{
-	map[string]any{"backoffLimit": "two"}, map[string]any{"activeDeadlineSeconds": "5m"}, map[string]any{"template": 5}, map[string]any{"backoffLimit": 1e30},
+	map[string]any{"backoffLimit": "two"},
+	map[string]any{"activeDeadlineSeconds": "5m"},
+	map[string]any{"template": 5},
+	map[string]any{"backoffLimit": 1e30},
 	map[string]any{"template": map[string]any{"spec": map[string]any{"containers": []any{map[string]any{"name": "a", "env": []any{map[string]any{"name": "PORT", "value": 5432}}}}}}},
 	map[string]any{"template": map[string]any{"spec": map[string]any{"containers": []any{map[string]any{"resources": map[string]any{"limits": map[string]any{"cpu": "half"}}}}}}},
 	map[string]any{"template": map[string]any{"metadata": map[string]any{"creationTimestamp": "never"}}},

@@ -3,6 +3,7 @@ package move
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"strings"
 	"sync/atomic"
@@ -73,7 +74,7 @@ var sources = map[string][2]hostile.Object{
 // made of a disk that another tenant has at the destination, whatever words name the disk.
 func swappedDisks(h *tenant) {
 	for kind, source := range sources {
-		each := h.tenancy.tenant(h.t)
+		each := h.tenant(h.t)
 		each.swapsDisk(kind, source[0], source[1])
 	}
 }
@@ -85,9 +86,7 @@ func (h *tenant) swapsDisk(kind string, victims, taken hostile.Object) {
 	with := func(volume hostile.Object, name string, source hostile.Object) hostile.Object {
 		spec, _ := volume["spec"].(hostile.Object)
 		delete(spec, "csi")
-		for field, value := range source {
-			spec[field] = value
-		}
+		maps.Copy(spec, source)
 		if name != "" {
 			volume["metadata"] = hostile.Object{"name": name}
 		}

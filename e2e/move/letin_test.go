@@ -13,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/utils/ptr"
 
 	"github.com/sliceshift/sliceshift/e2e/harness"
 	"github.com/sliceshift/sliceshift/migration"
@@ -117,7 +116,7 @@ func shuts() map[string]shut {
 			}),
 			before: func(v *move) {
 				v.Must(class(v))
-				v.Migration.Spec.Volumes[0].StorageClassName = ptr.To(v.className())
+				v.Migration.Spec.Volumes[0].StorageClassName = new(v.className())
 			},
 			shut: func(v *move) error {
 				return v.Destination.StorageV1().StorageClasses().Delete(v.Ctx, v.className(), metav1.DeleteOptions{})

@@ -1,11 +1,9 @@
 package move
 
 import (
-	"context"
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -24,7 +22,7 @@ func TestBudgetReverted(t *testing.T) {
 	t.Parallel()
 	v := newMove(t, harness.Usual(3), harness.AcrossClusters)
 	reverted, stalled := false, false
-	v.Run(func(m *api.Migration, outcome migration.Outcome) error {
+	v.Run(func(_ *api.Migration, outcome migration.Outcome) error {
 		if reverted && !stalled && outcome.Wrote && outcome.Decision.Effect.Volume.Verb != volumes.Secure {
 			return fmt.Errorf("it fights: %s", outcome.Decision.Effect)
 		}
@@ -48,13 +46,6 @@ func TestBudgetReverted(t *testing.T) {
 		t.Error("it did not notice")
 	}
 	v.ExpectMovedCleanly()
-}
-
-// past waits until a write of somebody else is told from one at that time: the fields of an
-// object tell its writers' times by the second.
-func (v *move) past(at time.Time) {
-	v.T.Helper()
-	v.Eventually("the second is over", func(context.Context) (bool, error) { return time.Since(at) > 2*time.Second, nil })
 }
 
 // revert replaces the source's PodDisruptionBudget by its author's version.

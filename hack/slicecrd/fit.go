@@ -9,13 +9,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
-	migrationapi "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	sliceapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
 // kinds are the types of our resource definitions.
 var kinds = map[string]reflect.Type{
-	migrationKind: reflect.TypeFor[migrationapi.Migration](),
+	migrationKind: reflect.TypeFor[api.Migration](),
 	"StatefulSet": reflect.TypeFor[sliceapi.StatefulSet](),
 }
 
@@ -63,8 +63,8 @@ func fit(schema *apiextensionsv1.JSONSchemaProps, of reflect.Type) {
 	case of.Kind() == reflect.Map && schema.AdditionalProperties != nil:
 		fit(schema.AdditionalProperties.Schema, of.Elem())
 	case of.Kind() == reflect.Struct:
-		for i := range of.NumField() {
-			fitField(schema, of.Field(i))
+		for field := range of.Fields() {
+			fitField(schema, field)
 		}
 	}
 }

@@ -67,7 +67,7 @@ func TestK4EveryKind(t *testing.T) {
 			}
 			one, other, mounted := of("/one"), of("/other"), of("/one", mounting...)
 			if Known(one) == (name == "FlexVolume") || len(Filed(one)) == 0 {
-				t.Errorf("which disk it is is not known: %q, %v", Handle(one), Filed(one))
+				t.Errorf("the disk is not known: %q, %v", Handle(one), Filed(one))
 			}
 			if Handle(one) == Handle(other) || Relate(one, other) != Apart || found(one, other) {
 				t.Errorf("two disks are taken for one: %q, %q", Handle(one), Handle(other))

@@ -101,13 +101,14 @@ func inFolder(kind, server, path string) identity {
 
 // oneDisk identifies a disk by its name, and by further texts that tell it from others.
 func oneDisk(kind, name string, besides ...string) identity {
-	handle := kind + " " + name
+	var handle strings.Builder
+	handle.WriteString(kind + " " + name)
 	for _, text := range besides {
 		if text != "" {
-			handle += " " + text
+			handle.WriteString(" " + text)
 		}
 	}
-	return identity{handle: handle, places: []place{{kind: kind, path: name}}}
+	return identity{handle: handle.String(), places: []place{{kind: kind, path: name}}}
 }
 
 // ofFC is a disk that several ports lead to.

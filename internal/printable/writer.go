@@ -2,6 +2,7 @@ package printable
 
 import (
 	"io"
+	"slices"
 	"sync"
 	"unicode/utf8"
 )
@@ -33,7 +34,7 @@ func Behind(out io.Writer) io.Writer {
 func (w *Writer) Write(part []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	text := append(w.rest, part...)
+	text := slices.Concat(w.rest, part)
 	whole := complete(text)
 	w.rest = append([]byte(nil), text[whole:]...)
 	if _, err := io.WriteString(w.out, Coloured(string(text[:whole]))); err != nil {

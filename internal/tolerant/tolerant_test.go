@@ -40,7 +40,8 @@ func TestK0Decode(t *testing.T) {
 		"of the status too": {`{"status":{"moved":"all"},"spec":{"windows":[{"name":"a"}]}}`, []string{`status.moved "all"`}, []string{"a"}},
 		"more than is named": {
 			`{"spec":{"windows":[{"duration":"1d"},{"duration":"2d"},{"duration":"3d"},{"duration":"4d"},{"duration":"5d"},{"duration":"6d"}]},"metadata":{"name":"web"}}`,
-			[]string{`spec.windows[0].duration "1d"`, `spec.windows[1].duration "2d"`, `spec.windows[2].duration "3d"`, `spec.windows[3].duration "4d"`, `spec {"windows"`}, nil,
+			[]string{`spec.windows[0].duration "1d"`, `spec.windows[1].duration "2d"`, `spec.windows[2].duration "3d"`, `spec.windows[3].duration "4d"`, `spec {"windows"`},
+			nil,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

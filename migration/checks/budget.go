@@ -97,7 +97,7 @@ func LeavesOut(s plan.Side) *plan.Finding {
 	return &plan.Finding{
 		Reason: api.ReasonBudgetLeavesOut, Object: name,
 		Message: fmt.Sprintf("%s selects pods of %s, but not %s: what it allows for some of them cannot be shared out between two slices", name, s.Object(), s.Budgets[0].LeavesOut),
-		Remedy:  fmt.Sprintf("let it select the labels of the pod template, which all of the pods have, or delete it: %s", s.Kubectl().Do("edit", "pdb", "-n", s.Namespace, s.Budgets[0].Name)),
+		Remedy:  "let it select the labels of the pod template, which all of the pods have, or delete it: " + s.Kubectl().Do("edit", "pdb", "-n", s.Namespace, s.Budgets[0].Name),
 	}
 }
 
@@ -110,7 +110,7 @@ func SeveralBudgets(side plan.Side) plan.Finding {
 	return plan.Finding{
 		Reason: api.ReasonSeveralBudgets, Object: side.Object(),
 		Message: fmt.Sprintf("several PodDisruptionBudgets select the pods of %s: %s; every eviction fails under two, and none can be shared out", side.Object(), plan.Listed(names)),
-		Remedy:  fmt.Sprintf("leave one: %s", side.Kubectl().Do("delete", "pdb", "-n", side.Namespace, names[len(names)-1])),
+		Remedy:  "leave one: " + side.Kubectl().Do("delete", "pdb", "-n", side.Namespace, names[len(names)-1]),
 	}
 }
 
@@ -157,7 +157,7 @@ func notInCommon(source, destination []plan.Budget, add func(message, remedy str
 // does not select the slice's pods.
 func BudgetTaken(side plan.Side, name string) (message, remedy string) {
 	return fmt.Sprintf("%s does not select the pods of %s, and the one that is to share its budget needs its name", side.BudgetNamed(name), side.Set.Name),
-		fmt.Sprintf("let it select them, or delete it: %s", side.Kubectl().Do("delete", "pdb", "-n", side.Namespace, name))
+		"let it select them, or delete it: " + side.Kubectl().Do("delete", "pdb", "-n", side.Namespace, name)
 }
 
 // Forms warns of how budgets are written, where both sides say how many pods may be down.

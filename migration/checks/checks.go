@@ -82,7 +82,6 @@ func HeldByAnother(side, source plan.Side) plan.Finding {
 		Object: side.Object(),
 		Message: fmt.Sprintf("%s belongs to the Migration with UID %s: two of them would start the same ordinal twice",
 			side.Object(), api.FenceOwner(side.Set.Fence)),
-		Remedy: fmt.Sprintf("finish or delete that Migration; if it does not exist any more, an ordinal may be down: rebuild its record at the source, and let it end: %s",
-			Rebuilds(source, types.UID(api.FenceOwner(side.Set.Fence)))),
+		Remedy: "finish or delete that Migration; if it does not exist any more, an ordinal may be down: rebuild its record at the source, and let it end: " + Rebuilds(source, types.UID(api.FenceOwner(side.Set.Fence))),
 	}
 }

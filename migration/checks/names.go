@@ -25,6 +25,6 @@ func ServiceTaken(side plan.Side, ordinal int32) plan.Finding {
 	return plan.Finding{
 		Reason: api.ReasonServiceTaken, Object: side.ServiceOf(ordinal),
 		Message: fmt.Sprintf("%s does not select pod %s alone: its name would lead to another one", side.ServiceOf(ordinal), side.PodName(ordinal)),
-		Remedy:  fmt.Sprintf("rename that Service, or set spec.services.perOrdinal to None; %s", side.Kubectl().Do("get", "svc", "-n", side.Namespace, side.PodName(ordinal), "-o", "yaml")),
+		Remedy:  "rename that Service, or set spec.services.perOrdinal to None; " + side.Kubectl().Do("get", "svc", "-n", side.Namespace, side.PodName(ordinal), "-o", "yaml"),
 	}
 }

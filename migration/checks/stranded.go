@@ -62,7 +62,7 @@ func gapBeside(s plan.Snapshot) *Stranded {
 	if source.Presence != plan.Seen || destination.Presence != plan.Seen || by == "" || destination.LeftOut || len(source.Templates) > 0 {
 		return nil
 	}
-	gap := int32(-1)
+	var gap int32
 	switch {
 	case destination.Start == source.End()+1:
 		gap = source.End()

@@ -19,7 +19,7 @@ func InUse(h volumes.Holding) *plan.Finding {
 	return &plan.Finding{
 		Reason: api.ReasonClaimInUse, Object: claimNamed(h),
 		Message: fmt.Sprintf("pod %s uses claim %s/%s: an ordinal that is stopped now would be down until that pod ends", plan.Listed(users), h.Ref.Namespace, h.Ref.Name),
-		Remedy:  fmt.Sprintf("wait until the pod ends, or have its owner stop it: %s", h.Command("describe pod -n %s %s", h.Ref.Namespace, users[0])),
+		Remedy:  "wait until the pod ends, or have its owner stop it: " + h.Command("describe pod -n %s %s", h.Ref.Namespace, users[0]),
 	}
 }
 

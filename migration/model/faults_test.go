@@ -99,7 +99,7 @@ func asOwn(v plan.OrdinalVolume, handoff *api.Handoff) plan.OrdinalVolume {
 
 // prudent checks that a decision heeds what it was taken on: no ordinal is stopped that could go
 // nowhere then (I6), and nothing is carried or started that somebody has (I1, I2).
-func (m *machine) prudent(s plan.Snapshot, decision plan.Decision) {
+func (m *machine) prudent(s plan.Snapshot, decision plan.Decision) { //nolint:gocyclo // one condition after the other, each a line
 	e := decision.Effect
 	m.waitsForNobodyDown(s, decision)
 	if e == nil {

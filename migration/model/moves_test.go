@@ -78,7 +78,7 @@ func (m move) costs() bool { return m.deed >= firstFault }
 var modes = []api.Mode{api.ModeRun, api.ModePause, api.ModeRollback}
 
 // moves are all that might happen; those that cannot are found when they are tried.
-func (x *explorer) moves(w *model) []move {
+func (x *explorer) moves(w *model) []move { //nolint:gocyclo // one condition after the other, each a line
 	list := x.list[:0]
 	defer func() { x.list = list }()
 	add := func(d deed, a, b int) { list = append(list, move{d, int8(a), int8(b)}) }
@@ -220,7 +220,7 @@ func (x *explorer) podMoves(w *model, add func(deed, int, int)) {
 }
 
 // try does a move and says whether it could be done.
-func (w *model) try(m move) bool {
+func (w *model) try(m move) bool { //nolint:gocyclo // one condition after the other, each a line
 	switch m.deed {
 	case acts:
 		return w.tryAct(w.steps[m.a])

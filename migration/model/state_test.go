@@ -93,7 +93,7 @@ func (w *model) become(o *model) *model {
 
 // tidy takes out of a state what can make no difference any more, so that states
 // that go on alike are found to be alike.
-func (w *model) tidy() {
+func (w *model) tidy() { //nolint:gocyclo // one condition after the other, each a line
 	w.State.Now = plantest.Epoch.Add(time.Duration(w.handoffs) * longerThanAttempts)
 	for _, name := range plan.SideNames {
 		s := w.State.Side(name)

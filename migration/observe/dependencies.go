@@ -277,8 +277,7 @@ func (r CopyReader) refused(origin *unstructured.Unstructured, account string) v
 	return volumes.Problem{
 		Reason:  api.ReasonDependencyNotCopied,
 		Message: fmt.Sprintf("%s %s/%s, which the pods need, %s", origin.GetKind(), origin.GetNamespace(), origin.GetName(), why),
-		Remedy: fmt.Sprintf("take it out of the pod template, or create a Secret of that name at the destination yourself; to see it: %s",
-			r.Source.Kubectl().Do("get", "secret", "-n", origin.GetNamespace(), origin.GetName())),
+		Remedy:  "take it out of the pod template, or create a Secret of that name at the destination yourself; to see it: " + r.Source.Kubectl().Do("get", "secret", "-n", origin.GetNamespace(), origin.GetName()),
 	}
 }
 

@@ -19,7 +19,7 @@ func Unconfirmed(writer *unstructured.Unstructured, set metav1.Object, apiVersio
 		if lists(writer, func(entry map[string]any) bool { return entry["id"] == id }, "status", "inventory", "entries") {
 			return ""
 		}
-		return fmt.Sprintf("status.inventory does not name %s", id)
+		return "status.inventory does not name " + id
 	case argo:
 		names := func(entry map[string]any) bool {
 			return entry["group"] == group && entry["kind"] == "StatefulSet" && entry["namespace"] == set.GetNamespace() && entry["name"] == set.GetName()

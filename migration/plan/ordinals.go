@@ -146,5 +146,5 @@ func (s Side) tooMany(start, replicas int32) Finding {
 }
 
 func (s Side) scaleDown() string {
-	return fmt.Sprintf("see who wrote it, and write the former numbers back: %s", s.Kubectl().Do("get", s.Set.ResourceName(), "-n", s.Namespace, s.Set.Name, "--show-managed-fields", "-o", "yaml"))
+	return "see who wrote it, and write the former numbers back: " + s.Kubectl().Do("get", s.Set.ResourceName(), "-n", s.Namespace, s.Set.Name, "--show-managed-fields", "-o", "yaml")
 }

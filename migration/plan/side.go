@@ -79,7 +79,7 @@ func (s Side) Object() string {
 
 // WhatKeepsIt shows why a StatefulSet that is being deleted is still there.
 func (s Side) WhatKeepsIt() string {
-	return fmt.Sprintf("a deletion cannot be taken back; wait until it is gone, and see what keeps it: %s", s.Kubectl().Do("get", s.Set.ResourceName(), "-n", s.Namespace, s.Set.Name, "-o", "yaml"))
+	return "a deletion cannot be taken back; wait until it is gone, and see what keeps it: " + s.Kubectl().Do("get", s.Set.ResourceName(), "-n", s.Namespace, s.Set.Name, "-o", "yaml")
 }
 
 // Pod returns the pod of an ordinal.

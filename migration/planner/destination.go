@@ -213,7 +213,7 @@ func (p namePlanner) taken(side plan.Side, k int32) *plan.Decision {
 	pod := side.PodName(k)
 	if p.direction() == api.Back {
 		return plan.Stalled(api.ReasonServiceTaken, fmt.Sprintf("%s does not select pod %s alone: the name of the ordinal would lead to another one", side.ServiceOf(k), pod),
-			fmt.Sprintf("rename that Service, or have it select that pod alone: %s", side.Kubectl().Do("edit", "svc", "-n", side.Namespace, pod)))
+			"rename that Service, or have it select that pod alone: "+side.Kubectl().Do("edit", "svc", "-n", side.Namespace, pod))
 	}
 	return plan.Stalled(api.ReasonServiceTaken, fmt.Sprintf("%s does not select pod %s alone: the name of the ordinal would lead to another one", side.ServiceOf(k), pod),
 		fmt.Sprintf("rename that Service, or have it select that pod alone: %s; to move without names take the move back: %s, and when it is back set spec.services.perOrdinal to None and run it again", side.Kubectl().Do("edit", "svc", "-n", side.Namespace, pod), p.command("rollback")))

@@ -187,7 +187,7 @@ func replacedTogether(s plan.Side) *plan.Hold {
 	return &plan.Hold{
 		Reason: api.ReasonRolloutInProgress, Stalled: true,
 		Message: s.Object() + " was changed in mid-move, and Recreate replaces all of its pods at once: that is not done while ordinals move",
-		Remedy:  fmt.Sprintf("take the change back, or have the pods replaced one by one: %s", s.Kubectl().Do("patch", s.Set.ResourceName(), "-n", s.Namespace, s.Set.Name, "--type=merge", "-p", `{"spec":{"updateStrategy":{"type":"RollingUpdate","recreate":null}}}`)),
+		Remedy:  "take the change back, or have the pods replaced one by one: " + s.Kubectl().Do("patch", s.Set.ResourceName(), "-n", s.Namespace, s.Set.Name, "--type=merge", "-p", `{"spec":{"updateStrategy":{"type":"RollingUpdate","recreate":null}}}`),
 	}
 }
 
@@ -277,9 +277,9 @@ func (p gatePlanner) catchUp() string {
 		steps = append(steps, "first wait until the roll-out is done: "+from.RolloutStatus())
 	}
 	return strings.Join(append(steps,
-		fmt.Sprintf("make the same change: %s", to.Kubectl().Do("edit", to.Set.ResourceName(), "-n", to.Namespace, to.Set.Name)),
+		"make the same change: "+to.Kubectl().Do("edit", to.Set.ResourceName(), "-n", to.Namespace, to.Set.Name),
 		"and wait until it is rolled out there: "+to.RolloutStatus(),
-		fmt.Sprintf("when it has the change in another form: %s", to.Kubectl().Do("annotate", to.Set.ResourceName(), "-n", to.Namespace, to.Set.Name, "--overwrite", fmt.Sprintf("%s=%s", api.TemplateAnnotationKey, p.Template.Hash))),
+		"when it has the change in another form: "+to.Kubectl().Do("annotate", to.Set.ResourceName(), "-n", to.Namespace, to.Set.Name, "--overwrite", fmt.Sprintf("%s=%s", api.TemplateAnnotationKey, p.Template.Hash)),
 	), "; ")
 }
 

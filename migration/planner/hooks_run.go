@@ -39,7 +39,7 @@ func (p hookPlanner) run(t plan.HookTurn) *plan.Decision {
 	case job.Presence == plan.Absent:
 		return &plan.Decision{Effect: &plan.Effect{Verb: plan.RunHook, Side: t.Side, Ordinal: t.Ordinal(), Name: t.Run.Job, Hook: &t}}
 	case !job.Ours:
-		return p.refused(t, p.jobOf(t)+" was not made by this migration, and has its Job's name", fmt.Sprintf("delete it: %s", p.Side(t.Side).Kubectl().Do("delete", "job", "-n", p.Side(t.Side).Namespace, t.Run.Job)))
+		return p.refused(t, p.jobOf(t)+" was not made by this migration, and has its Job's name", "delete it: "+p.Side(t.Side).Kubectl().Do("delete", "job", "-n", p.Side(t.Side).Namespace, t.Run.Job))
 	case job.State != api.HookRunning:
 		t.Run.UID = job.UID
 		return p.became(t, job.State, job.Message)
@@ -138,7 +138,7 @@ func (p hookPlanner) timedOut(t plan.HookTurn) *plan.Hold {
 	side := p.Side(t.Side)
 	return &plan.Hold{
 		Reason: api.ReasonHookTimedOut, Stalled: true, Message: fmt.Sprintf("%s has not ended within %s: %s", p.nameOf(t), t.Hook.Deadline(), t.Run.Message),
-		Remedy: fmt.Sprintf("find out what it waited for: its cluster has removed the pod that ran, and what that had written; events are kept for a while (%s; %s), and the next run can be followed (%s); raise timeoutSeconds of the hook where it needs longer; %s", side.Kubectl().Do("describe", "job", "-n", side.Namespace, t.Run.Job), side.Kubectl().Do("get", "events", "-n", side.Namespace), side.Kubectl().Do("logs", "-f", "-n", side.Namespace, fmt.Sprintf("job/%s", p.again(t).Run.Job)), p.remedy(true)),
+		Remedy: fmt.Sprintf("find out what it waited for: its cluster has removed the pod that ran, and what that had written; events are kept for a while (%s; %s), and the next run can be followed (%s); raise timeoutSeconds of the hook where it needs longer; %s", side.Kubectl().Do("describe", "job", "-n", side.Namespace, t.Run.Job), side.Kubectl().Do("get", "events", "-n", side.Namespace), side.Kubectl().Do("logs", "-f", "-n", side.Namespace, "job/"+p.again(t).Run.Job), p.remedy(true)),
 	}
 }
 

@@ -46,7 +46,7 @@ func TestH11OnlyWaits(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := midway(func(s *plan.Snapshot) { s.Record.Handoff = &api.Handoff{Ordinal: 1} }, tc.change)
-			if got := OnlyWaits(p.View.Snapshot, tc.decision); got != tc.want {
+			if got := OnlyWaits(p.Snapshot, tc.decision); got != tc.want {
 				t.Errorf("got %t", got)
 			}
 		})
@@ -67,7 +67,7 @@ func TestH11TakesPlace(t *testing.T) {
 		"a stop on the way back":  {stop, func(s *plan.Snapshot) { on(s); s.Spec.Mode = api.ModeRollback }, false},
 		"a mover before its turn": {mover, func(s *plan.Snapshot) { on(s); s.Early = new(int32(0)) }, false},
 	} {
-		if got := TakesPlace(midway(tc.change).View.Snapshot, tc.effect); got != tc.want {
+		if got := TakesPlace(midway(tc.change).Snapshot, tc.effect); got != tc.want {
 			t.Errorf("%s: %t", name, got)
 		}
 	}

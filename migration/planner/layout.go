@@ -120,7 +120,7 @@ func with(set plan.Set, ordinal int32) (start, replicas int32) {
 func (p foreignPlanner) foreign() *plan.Decision {
 	decision := cmp.Or(p.reserved(), lossPlanner(p).lostDisks(), p.foreignSets())
 	if decision == nil {
-		decision = wordPlanner{p.View, budgetPlanner{p.View}}.heed()
+		decision = wordPlanner{p.View, budgetPlanner(p)}.heed()
 	}
 	if decision == nil || decision.Record != nil || !p.Deleting {
 		return decision

@@ -2,6 +2,7 @@ package planner
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -102,7 +103,7 @@ func (r rebuilder) marked() bool {
 }
 
 // gap is the ordinal that neither slice owns; nil: there is none.
-func (r rebuilder) gap(lo, hi int32) (*int32, error) {
+func (r rebuilder) gap(lo, hi int32) (*int32, error) { //nolint:gocyclo // one condition after the other, each a line
 	var gap *int32
 	for k := lo; k < hi; k++ {
 		switch inSource, inDestination := r.Source.Set.Has(k), r.Destination.Set.Has(k); {
@@ -120,9 +121,9 @@ func (r rebuilder) gap(lo, hi int32) (*int32, error) {
 	above := gap != nil && source.Replicas > 0 && *gap >= source.End() || destination.Replicas > 0 && source.Replicas > 0 && destination.Start > source.Start
 	switch {
 	case below && r.Spec.Order != api.LowestFirst:
-		return nil, fmt.Errorf("the migration moved the lowest ordinals first: give --order lowest-first")
+		return nil, errors.New("the migration moved the lowest ordinals first: give --order lowest-first")
 	case above && r.Spec.Order == api.LowestFirst:
-		return nil, fmt.Errorf("the migration moved the highest ordinals first: give --order highest-first, or none")
+		return nil, errors.New("the migration moved the highest ordinals first: give --order highest-first, or none")
 	}
 	return gap, nil
 }

@@ -136,14 +136,14 @@ func stopping(s plan.Side, k int32) *plan.Hold {
 	case pod.Terminating:
 		return &plan.Hold{
 			Reason: api.ReasonPodTerminating, Message: "waiting until pod " + name + " is gone" + keptBy(pod),
-			Remedy: fmt.Sprintf("it is never force-deleted: look at its finalizers and its node: %s", s.Kubectl().Do("describe", "pod", "-n", s.Namespace, fmt.Sprintf("%s-%d", s.Set.Name, k))),
+			Remedy: "it is never force-deleted: look at its finalizers and its node: " + s.Kubectl().Do("describe", "pod", "-n", s.Namespace, fmt.Sprintf("%s-%d", s.Set.Name, k)),
 		}
 	case s.Set.Presence == plan.Seen:
 		return &plan.Hold{Reason: api.ReasonPodRunning, Message: "waiting until pod " + name + " is stopped"}
 	default:
 		return &plan.Hold{
 			Reason: api.ReasonPodRunning, Message: fmt.Sprintf("waiting until pod %s is stopped; %s does not exist any more, so nothing will stop it", name, s.Object()),
-			Remedy: fmt.Sprintf("delete the pod, and it is stopped as it should be: %s", s.Kubectl().Do("delete", "pod", "-n", s.Namespace, fmt.Sprintf("%s-%d", s.Set.Name, k))),
+			Remedy: "delete the pod, and it is stopped as it should be: " + s.Kubectl().Do("delete", "pod", "-n", s.Namespace, fmt.Sprintf("%s-%d", s.Set.Name, k)),
 		}
 	}
 }

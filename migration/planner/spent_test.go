@@ -14,8 +14,8 @@ import (
 // down does not depend on the step that it is at.
 func TestH12LimitsHaveAStartOfTheirOwn(t *testing.T) {
 	const k = 2
-	ago := func(s *plan.Snapshot, minutes time.Duration) metav1.MicroTime {
-		return metav1.NewMicroTime(s.Now.Add(-minutes * time.Minute))
+	ago := func(s *plan.Snapshot, minutes int) metav1.MicroTime {
+		return metav1.NewMicroTime(s.Now.Add(-time.Duration(minutes) * time.Minute))
 	}
 	down := func(s *plan.Snapshot) {
 		s.Record.Stopped = &api.StoppedOrdinal{Ordinal: k, StopTime: ago(s, 32)}
@@ -27,8 +27,8 @@ func TestH12LimitsHaveAStartOfTheirOwn(t *testing.T) {
 	for name, tc := range map[string]struct {
 		change func(*plan.Snapshot)
 		step   api.Step
-		spent  time.Duration
-		down   time.Duration
+		spent  int
+		down   int
 	}{
 		"a step that came again":          {nil, api.StepAwaitRelease, 31, 32},
 		"one that it is not at":           {nil, api.StepCarryVolumes, 20, 32},
@@ -45,10 +45,10 @@ func TestH12LimitsHaveAStartOfTheirOwn(t *testing.T) {
 				tc.change(s)
 			}
 		})
-		if got := p.spent(tc.step); got != tc.spent*time.Minute {
+		if got := p.spent(tc.step); got != time.Duration(tc.spent)*time.Minute {
 			t.Errorf("%s: spent %s, want %d min", name, got, tc.spent)
 		}
-		if got := p.downFor(); got != tc.down*time.Minute {
+		if got := p.downFor(); got != time.Duration(tc.down)*time.Minute {
 			t.Errorf("%s: down for %s, want %d min", name, got, tc.down)
 		}
 	}

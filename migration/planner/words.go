@@ -135,7 +135,7 @@ func (p wordPlanner) uncommon(words []plan.SideName) *plan.Decision {
 		if len(source) == 1 && len(destination) == 1 && source[0].UID == destination[0].UID || p.Destination.Set.Presence != plan.Seen {
 			return nil
 		}
-		return plan.Stalled(api.ReasonForeignBudget, fmt.Sprintf("%s does not select the pods of both StatefulSets: their replicas would have no budget in common", p.Source.BudgetNamed(source[0].Name)),
+		return plan.Stalled(api.ReasonForeignBudget, p.Source.BudgetNamed(source[0].Name)+" does not select the pods of both StatefulSets: their replicas would have no budget in common",
 			"let its selector match the labels of both pod templates")
 	}
 	if words[0] != plan.DestinationSide || p.Record.Baseline.DisruptionBudget != nil {

@@ -179,7 +179,7 @@ func (p writerPlanner) scales(w plan.Writer) *plan.Decision {
 	return &plan.Decision{Wait: scalerSoon, Hold: &plan.Hold{
 		Reason:  api.ReasonWriterNotPaused,
 		Message: fmt.Sprintf("waiting until HorizontalPodAutoscaler %s/%s in cluster %s is gone: %s is paused, and until its controller takes that away it scales %s in mid-move", p.Source.Namespace, w.Scaler, p.Source.Cluster, w, p.Source.Object()),
-		Remedy:  "see whether the operator of KEDA runs there; " + fmt.Sprintf("or delete it: %s", p.Source.Kubectl().Do("delete", "hpa", "-n", p.Source.Namespace, w.Scaler)),
+		Remedy:  "see whether the operator of KEDA runs there; " + "or delete it: " + p.Source.Kubectl().Do("delete", "hpa", "-n", p.Source.Namespace, w.Scaler),
 	}}
 }
 

@@ -106,7 +106,7 @@ func TestH8WriterNotFound(t *testing.T) {
 		p := halfway(append(but{func(s *plan.Snapshot) {
 			s.Spec.PauseWriters, s.Writers = true, plan.Writers{Read: true, List: []plan.Writer{w}}
 		}}, tc.change...).all)
-		got, found := "", writerFindings(p.View.Snapshot)
+		got, found := "", writerFindings(p.Snapshot)
 		if decision := (writerPlanner{p.View}).pause(); decision != nil && decision.Hold != nil && decision.Hold.Stalled {
 			got = decision.Hold.Reason
 			if !strings.Contains(decision.Hold.Remedy, "--paused-by-hand Application/argocd/store") {

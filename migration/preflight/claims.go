@@ -129,13 +129,13 @@ func (e *Inspector) sharedClaim(ctx context.Context, name string, copied bool) (
 		return &plan.Finding{
 			Reason: volumes.ReasonClaimDiverges, Object: object,
 			Message: object + " is not bound to a volume, and all ordinals share it: the moved ones would get another disk than the others",
-			Remedy:  fmt.Sprintf("bind it to a volume of the same storage: %s", e.Destination.Kubectl().Do("describe", "pvc", "-n", e.Destination.Namespace, name)),
+			Remedy:  "bind it to a volume of the same storage: " + e.Destination.Kubectl().Do("describe", "pvc", "-n", e.Destination.Namespace, name),
 		}, nil
 	case here != there:
 		return &plan.Finding{
 			Reason: volumes.ReasonClaimDiverges, Object: object,
 			Message: fmt.Sprintf("%s is on another disk than in cluster %s (%s instead of %s), and all ordinals share it: the moved ones would write apart from the others", object, e.Source.Cluster, there, here),
-			Remedy:  fmt.Sprintf("bind it to a volume of the same storage: %s", e.Destination.Kubectl().Do("describe", "pvc", "-n", e.Destination.Namespace, name)),
+			Remedy:  "bind it to a volume of the same storage: " + e.Destination.Kubectl().Do("describe", "pvc", "-n", e.Destination.Namespace, name),
 		}, nil
 	}
 	return nil, nil

@@ -33,8 +33,7 @@ func (e *Inspector) healthGates(ctx context.Context, m *api.Migration, _ *appsv1
 		if err != nil {
 			return nil, fmt.Errorf("cluster %s: %w", at.Cluster, err)
 		}
-		secrets, err := missingOf(ctx, at, secretRights(gates), fmt.Sprintf(
-			"allow the identity that is used there to get them, and bind the role to it: %s", at.Kubectl().Do("create", append([]string{"role", "gate-secrets", "-n", at.Namespace, "--verb=get", "--resource=secrets"}, resourceNames(gates)...)...)))
+		secrets, err := missingOf(ctx, at, secretRights(gates), "allow the identity that is used there to get them, and bind the role to it: "+at.Kubectl().Do("create", append([]string{"role", "gate-secrets", "-n", at.Namespace, "--verb=get", "--resource=secrets"}, resourceNames(gates)...)...))
 		if err != nil {
 			return nil, fmt.Errorf("cluster %s: %w", at.Cluster, err)
 		}

@@ -104,7 +104,7 @@ func differences(at endpoint.Endpoint, m *api.Migration, source, destination *ap
 	return []plan.Finding{{
 		Reason: api.ReasonDestinationDiffers, Object: at.Object(),
 		Message: fmt.Sprintf("%s differs from the source in %s: a moved ordinal would not be the same pod", at.Object(), plan.Listed(paths)),
-		Remedy:  fmt.Sprintf("make them equal, or delete it and let the migration create it: %s", at.Kubectl().Do("delete", at.Resource(), "-n", at.Namespace, at.Set)),
+		Remedy:  "make them equal, or delete it and let the migration create it: " + at.Kubectl().Do("delete", at.Resource(), "-n", at.Namespace, at.Set),
 	}}
 }
 

@@ -19,7 +19,7 @@ import (
 
 // asAttached is a snapshot of clusters whose attach controllers attach volumes to the nodes of their pods.
 // With left, the ordinal on its way has left its attachments.
-func asAttached(s plan.Snapshot, left bool) plan.Snapshot {
+func asAttached(s plan.Snapshot, left bool) plan.Snapshot { //nolint:gocyclo // one condition after the other, each a line
 	s = s.Clone()
 	node := func(name plan.SideName, ordinal int32) string {
 		return fmt.Sprintf("%s-node-%d", s.Side(name).Cluster, ordinal%2)
@@ -81,7 +81,7 @@ func TestP1AttachedVolumesMove(t *testing.T) {
 	} {
 		c := plantest.Scenario{Replicas: 3, Templates: []string{"data", "wal"}, Budget: pdbtest.MaxUnavailable(1)}
 		change(&c)
-		for ordinals := int32(0); ordinals <= 3; ordinals++ {
+		for ordinals := range int32(4) {
 			for _, mode := range []api.Mode{api.ModeRun, api.ModeRollback} {
 				s := c.Build()
 				if ordinals > 0 && (c.Spec.Count == 0 || ordinals <= c.Spec.Count) {

@@ -584,7 +584,7 @@ func candidate(in Input, p *Pod) bool {
 	return slices.Contains(in.Spec.Ordinals(), p.Ordinal) && p.Ordinal >= in.Spec.Partition && p.Revision != "b" && !p.Terminating && p.Phase != Failed && p.Phase != Succeeded
 }
 
-func lawful(in Input, owned, chosen []int32) bool {
+func lawful(in Input, owned, chosen []int32) bool { //nolint:gocyclo // one condition after the other, each a line
 	var taken, sick []*Pod
 	for _, ordinal := range chosen {
 		pod := podAt(in, ordinal)

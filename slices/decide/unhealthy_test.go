@@ -12,7 +12,7 @@ import (
 
 // checkUnhealthy checks D6: a pod that may have been available at the current revision, and is not Ready, is taken down only
 // while no more pods are unavailable than maxUnavailable, or than the share of a migration.
-func checkUnhealthy(t failer, in Input, d Decision) {
+func checkUnhealthy(t failer, in Input, d Decision) { //nolint:gocyclo // one condition after the other, each a line
 	t.Helper()
 	if in.Spec.Unhealthy == api.AlwaysAllow || in.Spec.Strategy == api.Recreate {
 		return

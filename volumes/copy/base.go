@@ -166,7 +166,7 @@ func (v view) onBase(verb volumes.Verb) volumes.Verdict {
 func (v view) foreignBase(kind, resource string, ref volumes.Ref) volumes.Verdict {
 	return blocked(volumes.ReasonForeignSnapshot,
 		fmt.Sprintf("%s %s/%s has the name of what a warm pass reads, and this migration has not made it: what is in it is not known", kind, ref.Namespace, ref.Name),
-		fmt.Sprintf("it is not deleted: give that object another name: %s", v.Giver.Command("describe %s -n %s %s", resource, ref.Namespace, ref.Name)))
+		"it is not deleted: give that object another name: "+v.Giver.Command("describe %s -n %s %s", resource, ref.Namespace, ref.Name))
 }
 
 // says is what an object says of its trouble; empty: nothing.

@@ -37,7 +37,7 @@ func Resizing(from endpoint.Endpoint, claims []corev1.PersistentVolumeClaim, pvs
 		return []plan.Finding{{
 			Reason: volumes.ReasonResizePending, Object: object, Warning: true,
 			Message: fmt.Sprintf("%s is larger than what its pod has: %s; how far that has come does not go along, and the destination ends it only if its driver can", object, doing),
-			Remedy:  fmt.Sprintf("wait until it is done: %s", from.Kubectl().Do("describe", "pvc", "-n", claim.Namespace, claim.Name)),
+			Remedy:  "wait until it is done: " + from.Kubectl().Do("describe", "pvc", "-n", claim.Namespace, claim.Name),
 		}}
 	}
 	return nil

@@ -68,6 +68,6 @@ func scaled(at endpoint.Endpoint, scaler *autoscalingv2.HorizontalPodAutoscaler)
 	return &plan.Finding{
 		Reason: api.ReasonAutoscaled, Object: at.Object(),
 		Message: fmt.Sprintf("HorizontalPodAutoscaler %s/%s in cluster %s scales %s: it would add and remove ordinals in mid-move", at.Namespace, scaler.Name, at.Cluster, at.Object()),
-		Remedy:  fmt.Sprintf("%s, and create it again at the destination", at.Kubectl().Do("delete", "hpa", "-n", at.Namespace, scaler.Name)),
+		Remedy:  at.Kubectl().Do("delete", "hpa", "-n", at.Namespace, scaler.Name) + ", and create it again at the destination",
 	}
 }

@@ -60,7 +60,7 @@ func Operator(ctx context.Context, at endpoint.Endpoint, set *appsv1.StatefulSet
 	case err != nil && !apierrors.IsForbidden(err) && !apierrors.IsNotFound(err) && !meta.IsNoMatchError(err):
 		return nil, fmt.Errorf("cluster %s: reading %s %s: %w", at.Cluster, owner.Kind, at.Key(owner.Name), err)
 	}
-	remedy := fmt.Sprintf("pause it: %s", at.Kubectl().Do("patch", fmt.Sprintf("%s.%s", strings.ToLower(owner.Kind), kinds.Group), "-n", at.Namespace, owner.Name, "--type=merge", "-p", patchOf(*setting)))
+	remedy := "pause it: " + at.Kubectl().Do("patch", fmt.Sprintf("%s.%s", strings.ToLower(owner.Kind), kinds.Group), "-n", at.Namespace, owner.Name, "--type=merge", "-p", patchOf(*setting))
 	if apierrors.IsForbidden(err) {
 		remedy += "; and grant the identity used in cluster " + at.Cluster + " the right to get it, so that the pause is seen; or " + orphan(at)
 	}
@@ -85,5 +85,5 @@ func owned(at endpoint.Endpoint, owner *metav1.OwnerReference, remedy string) pl
 }
 
 func orphan(at endpoint.Endpoint) string {
-	return fmt.Sprintf("pause the operator and orphan the StatefulSet: %s", at.Kubectl().Do("patch", at.Resource(), "-n", at.Namespace, at.Set, "--type=json", "-p", `[{"op":"remove","path":"/metadata/ownerReferences"}]`))
+	return "pause the operator and orphan the StatefulSet: " + at.Kubectl().Do("patch", at.Resource(), "-n", at.Namespace, at.Set, "--type=json", "-p", `[{"op":"remove","path":"/metadata/ownerReferences"}]`)
 }

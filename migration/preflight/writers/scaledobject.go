@@ -42,7 +42,7 @@ func scaledObjects(ctx context.Context, at endpoint.Endpoint, pauses bool) ([]pl
 			return []plan.Finding{{
 				Reason: api.ReasonAutoscaled, Object: at.Object(),
 				Message: fmt.Sprintf("ScaledObject %s/%s in cluster %s is paused at %s replicas of %s: KEDA scales it back to that number in mid-move", at.Namespace, name, at.Cluster, annotations[pause.KEDAPausedAt], at.Object()),
-				Remedy:  fmt.Sprintf("pause it as it is: %s", at.Kubectl().Do("annotate", "scaledobject", "-n", at.Namespace, name, pause.KEDAPausedAt+"-", pause.KEDAPaused+"=true")),
+				Remedy:  "pause it as it is: " + at.Kubectl().Do("annotate", "scaledobject", "-n", at.Namespace, name, pause.KEDAPausedAt+"-", pause.KEDAPaused+"=true"),
 			}}, nil
 		case annotations[pause.KEDAPaused] == "true":
 			return []plan.Finding{{
