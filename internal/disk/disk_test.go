@@ -28,7 +28,7 @@ func filled(t *testing.T, value reflect.Value, text string) {
 		value.Set(reflect.New(value.Type().Elem()))
 		filled(t, value.Elem(), text)
 	case reflect.Struct:
-		for i := range value.NumField() {
+		for i := range value.NumField() { //nolint:modernize // the index is a path, too
 			filled(t, value.Field(i), text)
 		}
 	case reflect.String:

@@ -100,7 +100,7 @@ type Observer struct {
 
 // Snapshot reads both sides at once and makes a Snapshot of what it finds. An error
 // of a side makes that side Unreachable; nothing is concluded from half a read.
-func (e *Observer) Snapshot(ctx context.Context, m *api.Migration, sc scope.Reads) plan.Snapshot { //nolint:gocyclo // one condition after the other, each a line
+func (e *Observer) Snapshot(ctx context.Context, m *api.Migration, sc scope.Reads) plan.Snapshot { //nolint:gocyclo,funlen // one condition after the other, each a line
 	recorded := recordedVolumes(m.Status.Handoff)
 	now := e.Clock.Now()
 	source, destination := &observed{endpoint: e.Source, recorded: recorded, now: now}, &observed{endpoint: e.Destination, recorded: recorded, now: now, lost: Recovers(m)}
