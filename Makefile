@@ -183,11 +183,11 @@ BREAKING := ^Test(Chaos|CrashMatrix)$$
 moves-1: disks # processes that die at their writes, and moves while everything breaks
 	@$(CLUSTERTEST) -run '$(BREAKING)' $(MOVES)
 moves-2: disks # of the others every third from the first on
-	@$(CLUSTERTEST) -run "$$(./hack/share $(MOVES) but '$(BREAKING)' 1 3)" $(MOVES)
+	@$(CLUSTERTEST) -run "$$(./hack/share $(MOVES) '$(BREAKING)' 1 3)" $(MOVES)
 moves-3: disks # from the second on
-	@$(CLUSTERTEST) -run "$$(./hack/share $(MOVES) but '$(BREAKING)' 2 3)" $(MOVES)
+	@$(CLUSTERTEST) -run "$$(./hack/share $(MOVES) '$(BREAKING)' 2 3)" $(MOVES)
 moves-4: disks # from the third on
-	@$(CLUSTERTEST) -run "$$(./hack/share $(MOVES) but '$(BREAKING)' 3 3)" $(MOVES)
+	@$(CLUSTERTEST) -run "$$(./hack/share $(MOVES) '$(BREAKING)' 3 3)" $(MOVES)
 
 chromium: # what the page of kubectl migrate ui, and what a terminal shows, is seen in
 	@command -v chromium >/dev/null && command -v tmux >/dev/null || { apt-get update -q && apt-get install -y --no-install-recommends chromium fonts-dejavu-core tmux; } >/dev/null
@@ -202,15 +202,17 @@ screenshots: chromium ## The images of docs/ui.md and docs/move.md anew, of the 
 
 # With -v, for what they measure. They make clusters of their own unless E2E_KIND_PAIR lends them some.
 kind-%: FORMAT = standard-verbose
-KINDTEST = env E2E_KIND=1 $(GOTEST) -count=1 -timeout 40m
+KINDTEST = env E2E_KIND=$(or $(KINDSHARE),1) $(GOTEST) -count=1 -timeout 40m
 KINDPARTS := kind-moves-1 kind-moves-2 kind-slices-1 kind-slices-2 kind-suite-1 kind-suite-2 kind-machines
 .PHONY: $(KINDPARTS)
+kind-moves-1 kind-slices-1: KINDSHARE = 1/2
+kind-moves-2 kind-slices-2: KINDSHARE = 2/2
 kind-moves-1 kind-moves-2: kind-moves-%: # a half of the cases of e2e/move, once more
-	@$(KINDTEST) -parallel 6 -run "$$(./hack/share $(MOVES) of . $* 2)" $(MOVES)
+	@$(KINDTEST) -parallel 6 $(MOVES)
 kind-slices-1 kind-slices-2: kind-slices-%: # a half of those of e2e/slices
-	@$(KINDTEST) -parallel 6 -run "$$(./hack/share ./e2e/slices of . $* 2)" ./e2e/slices
+	@$(KINDTEST) -parallel 6 ./e2e/slices
 kind-suite-1 kind-suite-2: kind-suite-%: # a half of what only kubelets can show
-	@$(KINDTEST) -parallel 4 -run "$$(./hack/share ./e2e/kind/suite but '^TestNode' $* 2)" ./e2e/kind/suite
+	@$(KINDTEST) -parallel 4 -run "$$(./hack/share ./e2e/kind/suite '^TestNode' $* 2)" ./e2e/kind/suite
 kind-machines: # what stops machines, one test after the other
 	@$(KINDTEST) -run '^TestNode' ./e2e/kind/suite
 kind-tutorial: # every command of the page, and those of others that need Docker
