@@ -137,6 +137,8 @@ const (
 // Mover is a pod that reads or writes a volume, for one pass.
 type Mover struct {
 	Found, Terminating bool
+	// Keeps are the finalizers that keep it while it is Terminating.
+	Keeps []string
 	// Foreign: a pod of that name which this migration has not made.
 	Foreign         bool
 	UID             types.UID
@@ -202,8 +204,9 @@ type Entrance struct {
 	Found           bool
 	UID             types.UID
 	ResourceVersion string
-	// Leaving is since when it is being deleted; zero: it is not.
+	// Leaving is since when it is being deleted; zero: it is not. Keeps are the finalizers that keep it then.
 	Leaving time.Time
+	Keeps   []string
 	// Other is true when it was made for another serviceType than is asked for now.
 	Other bool
 	// Exported is true once it has a ServiceExport, and Refused says why that is of no use; empty: it is not known to be of none.

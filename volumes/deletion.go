@@ -43,11 +43,22 @@ type Deletion struct {
 // Message names the object and what keeps it.
 func (d Deletion) Message() string { return "waiting until " + d.waits() }
 
-func (d Deletion) waits() string {
-	if len(d.Keeps) == 0 {
-		return d.Object + " is deleted"
+func (d Deletion) waits() string { return d.Object + " is deleted" + KeptBy(d.Keeps) }
+
+// KeptBy says which finalizers keep an object that is being deleted, after what says that it is waited for.
+func KeptBy(finalizers []string) string {
+	if len(finalizers) == 0 {
+		return ""
 	}
-	return fmt.Sprintf("%s is deleted: the finalizers %s keep it", d.Object, strings.Join(d.Keeps, ", "))
+	return fmt.Sprintf(": the finalizers %s keep it", strings.Join(finalizers, ", "))
+}
+
+// KeepersOf returns the finalizers of an object that is being deleted; none when it is not.
+func KeepersOf(object metav1.Object) []string {
+	if object.GetDeletionTimestamp() == nil {
+		return nil
+	}
+	return slices.Clone(object.GetFinalizers())
 }
 
 // Remedy says what a person can do.

@@ -94,8 +94,10 @@ func DriverOf(handle string) (driver, volume string) {
 // Snapshot is what matters of a VolumeSnapshot, with its content.
 type Snapshot struct {
 	Found, Terminating bool
-	UID                types.UID
-	ResourceVersion    string
+	// Keeps are the finalizers that keep it while it is Terminating.
+	Keeps           []string
+	UID             types.UID
+	ResourceVersion string
 	// Ours is true when this migration created it.
 	Ours bool
 	// Claim is the claim that it was asked for of, and Released the fence under which the volume of that had been

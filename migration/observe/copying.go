@@ -271,6 +271,7 @@ func (f *observed) putCopy(m *api.Migration, part *copyPart, own volumes.Holding
 		seen.Receiver, seen.Asked.ExportVersion = f.moverOf(part.pod, m.UID), f.endpoint.ExportVersion
 		if part.service != nil {
 			seen.Entrance = part.entrance()
+			seen.Entrance.Leaving = f.endpoint.Ours(seen.Entrance.Leaving)
 		}
 	}
 }
@@ -283,7 +284,7 @@ func (part *copyPart) entrance() volumes.Entrance {
 		Exported: part.export.Found, Refused: cmp.Or(part.export.Invalid, part.export.Conflict),
 	}
 	if at := part.service.DeletionTimestamp; at != nil {
-		e.Leaving = at.Time
+		e.Leaving, e.Keeps = at.Time, volumes.KeepersOf(part.service)
 	}
 	switch {
 	case part.kind != api.ServiceTypeExport:
@@ -307,7 +308,7 @@ func podOrNone(pod *corev1.Pod) *corev1.Pod {
 func (f *observed) outgoing(m *api.Migration, part *copyPart, own volumes.Holding) volumes.Holding {
 	h := volumes.Holding{Ref: volumes.Ref{Namespace: f.endpoint.Namespace, Name: part.claimName}, Kubectl: f.endpoint.Kubectl(), Volume: own.Volume}
 	if part.claim != nil {
-		h.Claim = volumes.ViewClaim(part.claim, m.UID)
+		h.Claim = f.viewClaim(part.claim, m.UID)
 	}
 	return h
 }
@@ -316,10 +317,10 @@ func (f *observed) outgoing(m *api.Migration, part *copyPart, own volumes.Holdin
 func (f *observed) incoming(m *api.Migration, part *copyPart) volumes.Holding {
 	h := volumes.Holding{Ref: volumes.Ref{Namespace: f.endpoint.Namespace, Name: part.claimName}, Kubectl: f.endpoint.Kubectl()}
 	if part.claim != nil {
-		h.Claim = volumes.ViewClaim(part.claim, m.UID)
+		h.Claim = f.viewClaim(part.claim, m.UID)
 	}
 	if pv := f.volumes[part.volumeName]; pv != nil && part.volumeName != "" {
-		h.Volume = volumes.ViewVolume(pv, m.UID)
+		h.Volume = f.viewVolume(pv, m.UID)
 		h.Volume.Attachments, h.Volume.Twin = f.attached[part.volumeName], part.twin
 	}
 	return h
@@ -338,6 +339,9 @@ func moverOf(pod *corev1.Pod, owner types.UID) volumes.Mover {
 	m := volumes.Mover{
 		Found: seen.Found, Foreign: seen.Found && seen.Owner != owner, Terminating: seen.Terminating, UID: seen.UID, ResourceVersion: seen.ResourceVersion,
 		Attempt: seen.Attempt, Pass: seen.Pass, Warm: seen.Warm, Relayed: seen.Relayed, Node: seen.Node, Made: seen.Made, Fence: seen.Fence, Key: seen.Key, Peer: seen.Peer, Ended: seen.Ended, Trouble: seen.Trouble, Broken: seen.Broken,
+	}
+	if seen.Terminating {
+		m.Keeps = volumes.KeepersOf(pod)
 	}
 	if seen.Ended {
 		m.EndedAt = endOf(pod)

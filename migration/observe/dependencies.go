@@ -301,7 +301,7 @@ var contents = []string{
 func (r CopyReader) copyOf(there *unstructured.Unstructured, way dependencies.Way) plan.Copy {
 	owner := there.GetLabels()[api.OwnerLabelKey]
 	c := plan.Copy{
-		Found: true, UID: there.GetUID(), ResourceVersion: there.GetResourceVersion(), Terminating: there.GetDeletionTimestamp() != nil,
+		Found: true, UID: there.GetUID(), ResourceVersion: there.GetResourceVersion(), Terminating: there.GetDeletionTimestamp() != nil, Keeps: volumes.KeepersOf(there),
 		Hash: dependencies.Hash(dependencies.Clean(there, way.Home())), Ours: owner == string(r.Owner), Anothers: owner != "" && owner != string(r.Owner),
 	}
 	switch there.GetKind() {

@@ -2,9 +2,11 @@ package observe
 
 import (
 	"slices"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/sliceshift/sliceshift/migration/plan"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
@@ -113,11 +115,11 @@ func holdingOf(m *api.Migration, f *observed, ordinal int32, template, volume st
 	name := plan.ClaimName(template, f.endpoint.Set, ordinal)
 	h := volumes.Holding{Ref: volumes.Ref{Namespace: f.endpoint.Namespace, Name: name}, Kubectl: f.endpoint.Kubectl()}
 	if claim := f.claims[name]; claim != nil {
-		h.Claim = volumes.ViewClaim(claim, m.UID)
+		h.Claim = f.viewClaim(claim, m.UID)
 		f.addUsers(&h.Claim, m, name, ordinal)
 	}
 	if pv := f.volumes[volume]; pv != nil {
-		h.Volume = volumes.ViewVolume(pv, m.UID)
+		h.Volume = f.viewVolume(pv, m.UID)
 		h.Volume.Attachments = f.attached[volume]
 	}
 	if pv := f.volumes[h.Claim.Volume]; pv != nil && h.Claim.Volume != volume {
@@ -126,6 +128,27 @@ func holdingOf(m *api.Migration, f *observed, ordinal int32, template, volume st
 		}
 	}
 	return h
+}
+
+// viewClaim and viewVolume are claims and volumes of this side, with times by our clock.
+func (f *observed) viewClaim(claim *corev1.PersistentVolumeClaim, owner types.UID) volumes.Claim {
+	view := volumes.ViewClaim(claim, owner)
+	view.DeletedAt = f.ours(view.DeletedAt)
+	return view
+}
+
+func (f *observed) viewVolume(volume *corev1.PersistentVolume, owner types.UID) volumes.Volume {
+	view := volumes.ViewVolume(volume, owner)
+	view.DeletedAt = f.ours(view.DeletedAt)
+	return view
+}
+
+// ours is when by our clock it was what this side's cluster says, in seconds since 1970; 0: it says nothing.
+func (f *observed) ours(theirs int64) int64 {
+	if theirs == 0 {
+		return 0
+	}
+	return f.endpoint.Ours(time.Unix(theirs, 0)).Unix()
 }
 
 // addUsers adds the pods that name a claim, other than the ordinal's own.

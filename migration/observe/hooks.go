@@ -34,16 +34,16 @@ func (e *Observer) hookJobs(ctx context.Context, s plan.Snapshot) plan.HookJobs 
 		seen.Presence, seen.Trouble, seen.LacksRight = plan.Unreachable, endpoint.OneLine(err), endpoint.LacksRight(err)
 	}
 	if job != nil {
-		seen = hookJobOf(s, job)
+		seen = hookJobOf(s, at, job)
 		e.lookCloser(ctx, at, s.Now, job, &seen)
 	}
 	return plan.HookJobs{List: []plan.HookJob{seen}}
 }
 
-func hookJobOf(s plan.Snapshot, job *batchv1.Job) plan.HookJob {
+func hookJobOf(s plan.Snapshot, at endpoint.Endpoint, job *batchv1.Job) plan.HookJob {
 	seen := plan.HookJob{
 		Name: job.Name, Presence: plan.Seen, UID: job.UID, ResourceVersion: job.ResourceVersion, Ours: jobs.Made(job, s.UID), Held: jobs.Held(job), State: api.HookRunning, Message: jobs.Running(job),
-		Since: job.CreationTimestamp.Time,
+		Since: at.Ours(job.CreationTimestamp.Time),
 	}
 	switch end := jobs.End(job); {
 	case end == nil && job.DeletionTimestamp != nil:

@@ -70,6 +70,7 @@ func (f *observed) names(m *api.Migration, ordinals []int32) []plan.Name {
 	for _, ordinal := range ordinals {
 		pod := plan.PodName(f.endpoint.Set, ordinal)
 		n := plan.Name{Ordinal: ordinal, Export: f.exports[pod]}
+		n.Export.DeletedAt = f.ours(n.Export.DeletedAt)
 		if service := f.services[pod]; service != nil {
 			n.Service = plan.PodService{
 				Found: true, UID: service.UID, ResourceVersion: service.ResourceVersion,
@@ -77,6 +78,7 @@ func (f *observed) names(m *api.Migration, ordinals []int32) []plan.Name {
 				Ours:    service.Annotations[api.OwnerAnnotationKey] == string(m.UID), Fence: service.Annotations[api.FenceAnnotationKey],
 			}
 			n.Service.Terminating, n.Service.Keeps, n.Service.DeletedAt = deletionOf(service.ObjectMeta)
+			n.Service.DeletedAt = f.ours(n.Service.DeletedAt)
 		}
 		names = append(names, n)
 	}

@@ -63,6 +63,8 @@ type Copy struct {
 	UID             types.UID
 	ResourceVersion string
 	Terminating     bool
+	// Keeps are the finalizers that keep it while it is Terminating.
+	Keeps []string
 	// Hash is of its content.
 	Hash string
 	// Marked is true when it says that it is a copy of this dependency, and Copied is the hash of

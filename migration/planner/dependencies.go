@@ -74,7 +74,7 @@ func (p dependencyPlanner) copy(d plan.Dependency) *plan.Decision {
 		return p.create(d)
 	case c.Terminating:
 		return &plan.Decision{Hold: &plan.Hold{
-			Reason: api.ReasonAwaitingDeletion, Message: "waiting until " + p.there(d) + ", which is being deleted, is gone",
+			Reason: api.ReasonAwaitingDeletion, Message: "waiting until " + p.there(d) + " is deleted" + volumes.KeptBy(c.Keeps),
 			Remedy: "look at its finalizers: " + p.show(d),
 		}}
 	case c.Unbound:

@@ -133,9 +133,9 @@ func (v view) dropBase() volumes.Verdict {
 	case !verdict.Done():
 		return verdict
 	case b.Claim.Found && b.Claim.Ours:
-		return v.slowly(v.waits("claim %s/%s, which a warm pass has read, is gone", ref.Namespace, ref.Name))
+		return v.slowly(v.waits("claim %s/%s, which a warm pass has read, is deleted%s", ref.Namespace, ref.Name, volumes.KeptBy(b.Claim.Keeps)))
 	case b.Snapshot.Found && b.Snapshot.Ours:
-		return v.slowly(v.waits("VolumeSnapshot %s/%s, which a warm pass has read, is gone%s", ref.Namespace, ref.Name, says(b.Snapshot.Trouble)))
+		return v.slowly(v.waits("VolumeSnapshot %s/%s, which a warm pass has read, is deleted%s%s", ref.Namespace, ref.Name, volumes.KeptBy(b.Snapshot.Keeps), says(b.Snapshot.Trouble)))
 	}
 	return volumes.Verdict{}
 }

@@ -109,7 +109,10 @@ func TestWarmReadsSnapshot(t *testing.T) {
 		"somebody's":       {taken, func(_ *volumes.Pair, c *volumes.Copying) { c.Base.Snapshot.Ours = false }, "blocked: ForeignSnapshot"},
 		"somebody's claim": {made, func(_ *volumes.Pair, c *volumes.Copying) { c.Base.Claim.Ours = false }, "blocked: ForeignSnapshot"},
 		"is ready":         {taken, func(_ *volumes.Pair, c *volumes.Copying) { c.Base.Snapshot.Ready = true }, "RestoreBase"},
-		"was deleted":      {taken, func(_ *volumes.Pair, c *volumes.Copying) { c.Base.Snapshot.Terminating = true }, "waits until VolumeSnapshot east/NAME, which a warm pass has read, is gone"},
+		"was deleted":      {taken, func(_ *volumes.Pair, c *volumes.Copying) { c.Base.Snapshot.Terminating = true }, "waits until VolumeSnapshot east/NAME, which a warm pass has read, is deleted"},
+		"H7: is kept": {taken, func(_ *volumes.Pair, c *volumes.Copying) {
+			c.Base.Snapshot.Terminating, c.Base.Snapshot.Keeps = true, []string{"backup.example.com/copy"}
+		}, "waits until VolumeSnapshot east/NAME, which a warm pass has read, is deleted: the finalizers backup.example.com/copy keep it"},
 		"restored":         {made, func(*volumes.Pair, *volumes.Copying) {}, "CreateMover"},
 		"of what has gone": {made, func(_ *volumes.Pair, c *volumes.Copying) { c.Base.Snapshot = volumes.Snapshot{} }, "DropBase"},
 		"no class any more": {taken, func(_ *volumes.Pair, c *volumes.Copying) {

@@ -5,9 +5,6 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// departs is what keeps a Service that is being deleted.
-const departs = ": a finalizer keeps it, and whoever has set that must remove it, such as the controller of a load balancer"
-
 // entrance makes the Service by which the sender reaches the receiver, and exports it where that is asked for. A relay needs
 // none. One that was made for another type than is asked for now makes way for another one, after the sender that was told
 // where it is.
@@ -20,7 +17,7 @@ func (v view) entrance() volumes.Verdict {
 		return blocked(api.ReasonExportUnsupported, "copy.serviceType asks for exports, and the cluster that is copied to does not serve ServiceExport (multicluster.x-k8s.io)",
 			"install what serves it there, or set copy.serviceType to another one, or copy.transport to Relay: it is tried again by itself")
 	case !made.Leaving.IsZero():
-		return v.waits("Service %s/%s is gone%s", in.Ref.Namespace, in.Ref.Name, departs)
+		return v.waits("Service %s/%s is deleted%s", in.Ref.Namespace, in.Ref.Name, volumes.KeptBy(made.Keeps))
 	case !made.Found:
 		return v.onEntrance(volumes.CreateEntrance)
 	case made.Other:

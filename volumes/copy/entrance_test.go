@@ -45,7 +45,7 @@ func TestServiceGoesFirst(t *testing.T) {
 	for _, d := range w.entrances {
 		d.Leaving = w.Now
 	}
-	if got := (Copy{}).Transfer(w.Pair()).Waits; !strings.Contains(got, "is gone") || !strings.Contains(got, "Service ") {
+	if got := (Copy{}).Transfer(w.Pair()).Waits; !strings.Contains(got, "is deleted") || !strings.Contains(got, "Service ") {
 		t.Errorf("it waits until: %s", got)
 	}
 }
@@ -81,15 +81,30 @@ func TestServiceThatCannotBeHad(t *testing.T) {
 	}
 }
 
-// TestServiceThatStays: a Service that does not go keeps no pass from being told of, while the ordinal runs.
+// TestH7MoverThatStays: a mover that is being deleted is waited for by the names of the finalizers that keep it.
+func TestH7MoverThatStays(t *testing.T) {
+	for role, of := range map[volumes.Role]func(*volumes.Copying) *volumes.Mover{
+		volumes.RoleSender: func(c *volumes.Copying) *volumes.Mover { return &c.Sender }, volumes.RoleReceiver: func(c *volumes.Copying) *volumes.Mover { return &c.Receiver },
+	} {
+		pair := until(t, introduced).Pair()
+		seen := *pair.Copy
+		of(&seen).Terminating, of(&seen).Keeps = true, []string{"example.com/audit", "example.com/bill"}
+		pair.Copy = &seen
+		if got := (Copy{}).Transfer(pair).Waits; !strings.Contains(got, string(role)+" pod ") || !strings.Contains(got, "the finalizers example.com/audit, example.com/bill keep it") {
+			t.Errorf("%s: got %q", role, got)
+		}
+	}
+}
+
+// TestServiceThatStays: a Service that is not deleted in time is said to be in the way of a pass, with what keeps it.
 func TestServiceThatStays(t *testing.T) {
 	pair := until(t, func(w *world) bool { return w.Pair().Copy.Incoming.Claim.Found && w.Runs == w.Giver }).Pair()
 	seen := *pair.Copy
 	seen.Receiver, seen.Warm = volumes.Mover{}, volumes.Mover{}
-	seen.Entrance = volumes.Entrance{Found: true, Leaving: seen.Now}
+	seen.Entrance = volumes.Entrance{Found: true, Leaving: seen.Now, Keeps: []string{"example.com/balancer"}}
 	seen.Now = seen.Now.Add(unmounted)
 	pair.Copy = &seen
-	if got := (Copy{}).Ahead(pair); got.Attempt == nil || !strings.Contains(got.Attempt.Warm.Trouble, "does not go") {
+	if got := (Copy{}).Ahead(pair); got.Attempt == nil || !strings.Contains(got.Attempt.Warm.Trouble, "is not deleted: the finalizers example.com/balancer keep it") {
 		t.Errorf("got %+v", got)
 	}
 }

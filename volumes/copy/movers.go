@@ -95,7 +95,7 @@ func (v view) need(role volumes.Role) volumes.Verdict {
 	case m.Foreign:
 		return v.foreignPod(role)
 	case m.Terminating:
-		return v.waits("the %s pod %s is gone", role, v.pod(role))
+		return v.ends(role)
 	case !v.due(m):
 		return v.remove(role)
 	case m.Fence != v.Fence:
@@ -125,9 +125,14 @@ func (v view) remove(role volumes.Role) volumes.Verdict {
 	case m.Foreign:
 		return v.foreignPod(role)
 	case m.Terminating:
-		return v.waits("the %s pod %s is gone", role, v.pod(role))
+		return v.ends(role)
 	}
 	return v.onMover(volumes.DeleteMover, role)
+}
+
+// ends waits until a mover that is being deleted does not exist any more.
+func (v view) ends(role volumes.Role) volumes.Verdict {
+	return v.waits("the %s pod %s is deleted%s", role, v.pod(role), volumes.KeptBy(v.mover(role).Keeps))
 }
 
 // foreignPod is a pod of a mover's name that is nobody's whom we know: it may be at work on the claim.

@@ -41,7 +41,7 @@ func (v view) missing() (since time.Time, why string) {
 		}
 	}
 	if leaving := v.c.Entrance.Leaving; !leaving.IsZero() && !v.relays() {
-		return leaving, fmt.Sprintf("Service %s/%s does not go%s", v.c.Incoming.Ref.Namespace, v.c.Incoming.Ref.Name, departs)
+		return leaving, fmt.Sprintf("Service %s/%s is not deleted%s", v.c.Incoming.Ref.Namespace, v.c.Incoming.Ref.Name, volumes.KeptBy(v.c.Entrance.Keeps))
 	}
 	if r := v.c.Receiver; v.current(volumes.RoleReceiver) && !r.Made.IsZero() && !v.reached().Done() {
 		return r.Made, fmt.Sprintf("Service %s/%s gets no address", v.c.Incoming.Ref.Namespace, v.c.Incoming.Ref.Name)

@@ -99,7 +99,7 @@ func (v view) removePlaceholder() volumes.Verdict {
 	case !v.Placeholder.Found || v.Placeholder.Foreign:
 		return volumes.Verdict{}
 	case v.Placeholder.Terminating:
-		return volumes.Awaits("the placeholder pod %s is gone", v.placeholder())
+		return volumes.Awaits("the placeholder pod %s is deleted%s", v.placeholder(), volumes.KeptBy(v.Placeholder.Keeps))
 	}
 	return v.deletePlaceholder()
 }

@@ -101,7 +101,7 @@ func ViewSnapshot(object *unstructured.Unstructured, owner types.UID) volumes.Sn
 	}
 	annotations := object.GetAnnotations()
 	return volumes.Snapshot{
-		Found: true, Terminating: object.GetDeletionTimestamp() != nil, UID: object.GetUID(), ResourceVersion: object.GetResourceVersion(),
+		Found: true, Terminating: object.GetDeletionTimestamp() != nil, Keeps: volumes.KeepersOf(object), UID: object.GetUID(), ResourceVersion: object.GetResourceVersion(),
 		Ours:  annotations[api.OwnerAnnotationKey] == string(owner),
 		Claim: text(object, "spec", "source", "persistentVolumeClaimName"), Released: annotations[api.ReleasedAnnotationKey],
 		Ready: truth(object, "status", "readyToUse") && ContentOf(object) != "", Trouble: text(object, "status", "error", "message"),
