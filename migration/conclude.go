@@ -70,7 +70,7 @@ func (e *Engine) conclude(ctx context.Context, m *api.Migration, step pass.Step)
 	if step.Do == pass.SaveRecord || step.Do == pass.Report {
 		step, err = e.report(ctx, m, step, &outcome)
 	}
-	outcome.RequeueAfter = step.RequeueAfter
+	outcome.RequeueAfter = e.heart.requeue(m, e.clock.Now(), step.RequeueAfter)
 	return outcome, err
 }
 
@@ -92,7 +92,9 @@ func (e *Engine) report(ctx context.Context, m *api.Migration, step pass.Step, o
 	if before.Status.Baseline == nil {
 		renderWarnings(m, step.Decision)
 	}
-	if record == nil {
+	left, beats := e.heart.left(m, e.clock.Now())
+	due := beats && left <= 0
+	if record == nil && !due {
 		if !changed(before, m) && e.kept == nil {
 			return e.turnBack(ctx, m, step)
 		}
@@ -103,6 +105,7 @@ func (e *Engine) report(ctx context.Context, m *api.Migration, step pass.Step, o
 			return step, nil
 		}
 	}
+	beat := e.heart.beat(m, e.clock.Now())
 	err := e.store(ctx, m)
 	step = e.save(step, m, err)
 	if lost := notStored(err); lost != nil {
@@ -112,6 +115,7 @@ func (e *Engine) report(ctx context.Context, m *api.Migration, step pass.Step, o
 		before.DeepCopyInto(m)
 		return step, fmt.Errorf("writing the status of Migration %s/%s: %w", m.Namespace, m.Name, err)
 	}
+	e.heart.last = beat
 	outcome.saved(before, m)
 	return step, nil
 }

@@ -67,6 +67,8 @@ type Engine struct {
 	exportsAsked time.Time
 	// state is what the pass protocol remembers.
 	state pass.State
+	// heart writes that this process drives the migration.
+	heart heart
 	// saved is the migration as it was last written; a cache may still show an older one.
 	saved *api.Migration
 	// unstored is true once not all of a status was stored: each is tried from then on before it is written.
@@ -119,6 +121,8 @@ type Options struct {
 	Relays *relay.Bound
 	// Onward finds out who has moved ordinals on from the destination of a migration that is to be recovered; nil: it is not asked here.
 	Onward Onward
+	// ServerTime is the time of the API server that keeps the migration at a local time; nil: both are the same.
+	ServerTime func(time.Time) time.Time
 	// Clock is the time; nil: the real one.
 	Clock clock.PassiveClock
 }
@@ -142,7 +146,7 @@ func NewEngine(m *api.Migration, options Options) *Engine {
 	}
 	sides := &endpoint.Pair{Source: source, Destination: destination}
 	e := &Engine{
-		clock: options.Clock, traffic: options.Traffic, records: told{options.Records}, notify: options.Notify, state: pass.State{Holder: options.Holder}, sides: sides, policy: options.Policy, onward: options.Onward,
+		clock: options.Clock, traffic: options.Traffic, records: told{options.Records}, notify: options.Notify, state: pass.State{Holder: options.Holder}, sides: sides, policy: options.Policy, onward: options.Onward, heart: newHeart(options),
 		connections: map[plan.SideName]*clusters.Connection{plan.SourceSide: options.Source, plan.DestinationSide: options.Destination},
 	}
 	e.askers = func(gate api.HealthGate) (health.Asker, error) {

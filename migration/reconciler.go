@@ -54,6 +54,8 @@ type Reconciler struct {
 	Addresses health.Addresses
 	// Holder identifies this process.
 	Holder string
+	// ServerTime is the time of the API server of the manager's cluster at a local time; nil: both are the same.
+	ServerTime func(time.Time) time.Time
 	// Traces tell of each handoff; the zero value does not.
 	Traces traces.Recorder
 
@@ -305,7 +307,8 @@ func (r *Reconciler) engine(ctx context.Context, m *api.Migration) (*driven, err
 	created.engine = NewEngine(m, Options{
 		Source: from.connection, Destination: to.connection, Holder: r.Holder, Policy: r.Volumes,
 		Secrets: health.Secrets{Reader: r.Connector.Secrets, Kubectl: plan.Kubectl(localName, "")}, Addresses: r.Addresses, Traffic: traffic{r, key}, Relays: r.relays,
-		Records: records.Resource{Client: r.Client, Namespace: m.Namespace, Name: m.Name},
+		Records:    records.Resource{Client: r.Client, Namespace: m.Namespace, Name: m.Name},
+		ServerTime: r.ServerTime,
 		Notify: func() {
 			r.queue.AddWithOpts(priorityqueue.AddOpts{Priority: new(int(created.urgency.Load()))}, reconcile.Request{NamespacedName: key})
 		},
@@ -370,7 +373,9 @@ func (r *Reconciler) refuse(ctx context.Context, m *api.Migration, err error) (c
 func (r *Reconciler) hold(ctx context.Context, m *api.Migration, decision plan.Decision, requeueAfter time.Duration) (ctrl.Result, error) {
 	before := m.DeepCopy()
 	render(m, plan.Snapshot{Spec: observe.SpecOf(m, false)}, decision)
-	if changed(before, m) {
+	beats := heart{serverTime: r.ServerTime}
+	if changed(before, m) || beats.late(m, time.Now()) {
+		beats.beat(m, time.Now())
 		if err := (records.Resource{Client: r.Client, Namespace: m.Namespace, Name: m.Name}).Save(ctx, m); err != nil {
 			return ctrl.Result{}, client.IgnoreNotFound(err)
 		}

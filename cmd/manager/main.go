@@ -105,8 +105,12 @@ func logger(settings config.Config) logr.Logger {
 	return logr.FromSlogHandler(handler)
 }
 
+// serverClock is that of the manager's API server.
+var serverClock clusters.ServerClock
+
 func newManager(local *rest.Config, settings config.Config) (ctrl.Manager, error) {
 	own := rest.CopyConfig(local)
+	own.Wrap(serverClock.Wrap)
 	own.QPS, own.Burst = settings.ClusterClient.Rate(), settings.ClusterClient.Burst
 	options := ctrl.Options{
 		Scheme:                        clusters.NewScheme(),
@@ -159,8 +163,8 @@ func setup(mgr ctrl.Manager, local *rest.Config, settings config.Config, recorde
 			KubeConfigs: kubeconfig.Options{AllowLocal: settings.ClusterClient.AllowLocalAddresses},
 			Pool:        pool,
 		},
-		Events:    mgr.GetEventRecorder("sliceshift"),
-		Holder:    holder(),
+		Events: mgr.GetEventRecorder("sliceshift"),
+		Holder: holder(), ServerTime: serverClock.Of,
 		Traces:    recorder,
 		Addresses: health.Addresses{Listed: settings.Gates.Prometheus, AllowLocal: settings.ClusterClient.AllowLocalAddresses},
 		Volumes: volumes.Policy{

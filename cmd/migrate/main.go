@@ -18,6 +18,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/sliceshift/sliceshift/cmd/migrate/command"
+	"github.com/sliceshift/sliceshift/cmd/migrate/move"
 )
 
 func main() {
@@ -26,7 +27,7 @@ func main() {
 	klog.SetLogger(logr.Discard())
 	ctrl.SetLogger(logr.Discard())
 
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := signal.NotifyContext(context.Background(), endings()...)
 	// The first signal asks to stop; a second one ends the process at once.
 	context.AfterFunc(ctx, stop)
 	// Who reads the output may go away first, as tee does at ^C: a write of the move that is on its way is not torn apart
@@ -44,6 +45,19 @@ func main() {
 		Interrupt:   interrupt,
 	}
 	os.Exit(command.Execute(ctx, env, newRoot(), groups...))
+}
+
+// endings are the signals that end a command once no write is in progress. A terminal that closes sends SIGHUP. A detached run and a
+// command under nohup ignore it.
+func endings() []os.Signal {
+	signals := []os.Signal{os.Interrupt, syscall.SIGTERM}
+	switch {
+	case os.Getenv(move.DetachedKey) != "":
+		signal.Ignore(syscall.SIGHUP)
+	case !signal.Ignored(syscall.SIGHUP):
+		signals = append(signals, syscall.SIGHUP)
+	}
+	return signals
 }
 
 // interrupt sends this process the signal of an interrupt.

@@ -47,6 +47,8 @@ var embeddedOnly = map[string]string{
 	"TestSharedClaimOfTwoMigrations":   inName,
 	"TestCopyOfOthers":                 copied,
 	"TestSharedClaimGoesBack":          inName,
+	"TestV3NobodyDrives":               "what commands say of a process that was killed: the kubelets have no part in it",
+	"TestDetach":                       "a process that outlives its command: the kubelets have no part in it",
 	"TestLive":                         "what a terminal shows: the kubelets have no part in it",
 	"TestLetIn":                        "what an API server lets in: the kubelets have no part in it",
 	"TestWhyThereIsNoPod":              refused,

@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	authenticationv1 "k8s.io/api/authentication/v1"
@@ -138,6 +139,9 @@ func (c *Connection) ID(ctx context.Context) (types.UID, error) {
 func (c *Connection) Same(other *Connection) bool {
 	return c == other || c != nil && other != nil && c.core == other.core
 }
+
+// ServerTime is the time of the cluster's API server at a local time: times that several machines write are compared by it.
+func (c *Connection) ServerTime(local time.Time) time.Time { return local.Add(c.Skew()) }
 
 // Version is that of the API server, as it is written in releases: v1.37.2.
 func (c *Connection) Version(ctx context.Context) (string, error) {

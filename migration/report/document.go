@@ -99,6 +99,9 @@ func (r Report) facts() []page.Fact {
 		stood += s.length(r.end())
 	}
 	facts = append(facts, page.Fact{Name: "Stood still", Value: fmt.Sprintf("%s in %s", length(stood), counted(len(r.Stops)+int(r.DroppedStops), "stop"))})
+	if r.Undriven != "" {
+		facts = append(facts, page.Fact{Name: "Driven by", Value: r.Undriven})
+	}
 	return append(facts, page.Fact{Name: "Mode", Value: string(r.Mode)})
 }
 

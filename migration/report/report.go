@@ -35,6 +35,8 @@ type Report struct {
 	Replicas int32 `json:"replicas"`
 	Before   int32 `json:"before,omitempty"`
 	Budget   int32 `json:"budget"`
+	// Undriven says since when no process drives it, and which command continues it; empty: one does, or none needs to.
+	Undriven string `json:"undriven,omitempty"`
 	// Moved ordinals have arrived, of Total.
 	Moved int32 `json:"moved"`
 	Total int32 `json:"total"`

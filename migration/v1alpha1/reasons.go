@@ -112,6 +112,7 @@ const (
 	ReasonQueued              = "Queued"
 	ReasonOutsideWindow       = "OutsideWindow"
 	ReasonTooManyHandoffs     = "TooManyHandoffs"
+	ReasonNotDriven           = "NotDriven"
 	ReasonMoving              = "Moving"
 	ReasonRollingBack         = "RollingBack"
 	ReasonReady               = "Ready"

@@ -24,6 +24,9 @@ type MigrationStatus struct {
 	// claim says which process drives the migration, in which direction.
 	// +optional
 	Fence *Fence `json:"fence,omitempty"`
+	// heartbeat is the last sign of the process that drives the migration, while one needs to.
+	// +optional
+	Heartbeat *Heartbeat `json:"heartbeat,omitempty"`
 	// handoff is the ordinal on its way, if any.
 	// +optional
 	Handoff *Handoff `json:"handoff,omitempty"`
@@ -240,6 +243,16 @@ type Fence struct {
 	Holder string `json:"holder"`
 	// direction is the way that ordinals take in this epoch.
 	Direction Direction `json:"direction"`
+}
+
+// Heartbeat is a sign of the process that drives the migration.
+type Heartbeat struct {
+	// time when the process wrote it, by the clock of the API server that keeps the migration. Each write of the status has a new one,
+	// and every 15 seconds there is one.
+	Time metav1.Time `json:"time"`
+	// mode that the process acts upon.
+	// +optional
+	Mode Mode `json:"mode,omitempty"`
 }
 
 // Step is where an ordinal is on its way.

@@ -159,6 +159,28 @@ func (k *storedMigration) kubectl() shell.Kubectl {
 	return plan.Kubectl(k.connection.Name(), k.connection.Flags())
 }
 
+// undriven describes a migration that no process drives; nil: one does, or none needs to.
+func (k *storedMigration) undriven(c *command.Common) *records.Undriven {
+	return records.UndrivenAt(k.Migration, k.record, k.connection.ServerTime(c.Clock.Now()))
+}
+
+// refuseUndriven is the error of a migration that no process drives, with the command that continues it; nil: one does, or none needs to.
+func (o *named) refuseUndriven(k *storedMigration) error {
+	u := k.undriven(o.Common)
+	if u == nil {
+		return nil
+	}
+	return command.Refusedf("%s: %s; %s", k.title(), u.Text(), o.howOn(k))
+}
+
+// howOn is the way to continue a migration that no process drives.
+func (o *named) howOn(k *storedMigration) string {
+	if k.record {
+		return "to go on: " + o.goOn(k.Migration)
+	}
+	return "see why its manager does not act: " + k.kubectl().Do("logs", "-n", "sliceshift-system", "deployment/sliceshift-manager")
+}
+
 // change writes some fields of its spec.
 func (k *storedMigration) change(ctx context.Context, change records.Change) error {
 	if err := k.store.Change(ctx, change); err != nil {

@@ -111,15 +111,14 @@ func (o *modeOptions) Run(ctx context.Context) error {
 		fmt.Fprintf(o.Out, "%s %s\n", k.title(), o.done)
 	}
 	return command.Within(ctx, o.timeout, func(ctx context.Context) error {
-		if k.record {
-			if err := o.expectDriver(ctx, k); err != nil {
-				return err
+		err := o.expectDriver(ctx, k)
+		if o.wait && (err == nil || errors.Is(err, errUnnoticed)) {
+			if err != nil {
+				fmt.Fprintln(o.ErrOut, err)
 			}
-		}
-		if o.wait {
 			return o.await(ctx, k)
 		}
-		return nil
+		return err
 	})
 }
 
@@ -206,22 +205,47 @@ const noticeFor = 5 * time.Second
 // errUnnoticed ends the wait for a process that takes notice.
 var errUnnoticed = errors.New("no process has taken notice")
 
-// expectDriver says that a process has to drive the record of a run in its new mode, and by which command one does. A
-// process that turns round, or back, says so in the record: then it is known whether there is one.
+// unnoticed is the error for a mode that no process acts upon.
+func unnoticed(text string) error {
+	return &command.ExitError{Code: command.ExitStalled, Err: unnoticedError(text)}
+}
+
+type unnoticedError string
+
+// Error implements error.
+func (e unnoticedError) Error() string { return string(e) }
+
+// Is implements the matching of errors.Is.
+func (e unnoticedError) Is(target error) bool { return target == errUnnoticed }
+
+// expectDriver waits until the process that drives the migration takes notice of the new mode. If none does, its error has the command
+// that starts one. A driver of an older version reports only its direction.
 func (o *modeOptions) expectDriver(ctx context.Context, k *storedMigration) error {
-	if o.turns(k.Migration) {
-		switch err := o.awaitTurn(ctx, k); {
-		case err == nil:
-			return nil
-		case ctx.Err() != nil:
-			return err
-		case errors.Is(err, errUnnoticed):
-			fmt.Fprintf(o.ErrOut, "Nobody drives %s: no process has taken notice within %s, and nothing is done before one does. To drive it: %s\n", k.title(), noticeFor, o.goOn(k.Migration))
-			return nil
-		}
+	fresh, err := k.store.Load(ctx)
+	if err != nil {
+		return fmt.Errorf("cluster %s: reading %s: %w", k.connection.Name(), k.where, err)
 	}
-	fmt.Fprintf(o.ErrOut, "The process that runs it takes notice. If none does: %s\n", o.goOn(k.Migration))
-	return nil
+	k.Migration = fresh
+	if _, known := records.Noticed(fresh, k.record); !known && !o.turns(fresh) {
+		fmt.Fprintf(o.ErrOut, "The process that runs it takes notice. If none does: %s\n", o.goOn(fresh))
+		return nil
+	}
+	if err := o.awaitNotice(ctx, k); !errors.Is(err, errUnnoticed) {
+		return err
+	}
+	if err := o.refuseUndriven(k); err != nil {
+		return unnoticed(err.Error())
+	}
+	return unnoticed(fmt.Sprintf("%s: no process has taken notice within %s, and nothing is done before one does; if none drives it, %s", k.title(), noticeFor, o.howOn(k)))
+}
+
+// noticed reports whether a process acts upon the mode.
+func (o *modeOptions) noticed(k *storedMigration) bool {
+	if k.undriven(o.Common) != nil {
+		return false
+	}
+	noticed, known := records.Noticed(k.Migration, k.record)
+	return noticed || !known && !o.turns(k.Migration)
 }
 
 // turns says whether the mode has a migration go the other way than it went last.
@@ -238,8 +262,8 @@ func (o *modeOptions) direction() api.Direction {
 	return api.Forward
 }
 
-// awaitTurn waits until a process goes the way of the mode.
-func (o *modeOptions) awaitTurn(ctx context.Context, k *storedMigration) error {
+// awaitNotice waits until a process acts upon the mode.
+func (o *modeOptions) awaitNotice(ctx context.Context, k *storedMigration) error {
 	waiting, end := context.WithCancelCause(ctx)
 	defer end(nil)
 	limit := o.Clock.NewTimer(noticeFor)
@@ -252,7 +276,9 @@ func (o *modeOptions) awaitTurn(ctx context.Context, k *storedMigration) error {
 		}
 	}()
 	err := k.follow(waiting, o.Clock, func(m *api.Migration) (bool, error) {
-		return !o.turns(m), nil
+		shown := *k
+		shown.Migration = m
+		return o.noticed(&shown), nil
 	})
 	if err != nil && errors.Is(context.Cause(waiting), errUnnoticed) {
 		return errUnnoticed
@@ -262,7 +288,7 @@ func (o *modeOptions) awaitTurn(ctx context.Context, k *storedMigration) error {
 
 // goOn is the command by which a process drives the record of a run. The context of the destination is known by the
 // name that it had where the move was begun.
-func (o *modeOptions) goOn(m *api.Migration) string {
+func (o *named) goOn(m *api.Migration) string {
 	words := []string{o.Again("run", o.name, m.Namespace)}
 	add := func(flag, value, but string) {
 		if value != but {

@@ -214,15 +214,15 @@ func TestNobodyDrives(t *testing.T) {
 			c := newConsole(tc.verb, "web", "--kubeconfig", kubeconfig, "--context", "east")
 			code := c.Begin(t)
 			c.AwaitWaiting(t)
-			said := ""
+			want, said := command.ExitDone, ""
 			if tc.driven {
 				turn(t, east)
 			} else {
 				c.Clock.Step(noticeFor)
-				said = "Nobody drives migration shop/web: no process has taken notice within 5s, and nothing is done before one does. " +
-					"To drive it: migrate run web -n shop --kubeconfig " + kubeconfig + " --context east --to-context 'the west' --to-namespace store\n"
+				want, said = command.ExitStalled, "error: migration shop/web: no process has taken notice within 5s, and nothing is done before one does; "+
+					"if none drives it, to go on: migrate run web -n shop --kubeconfig "+kubeconfig+" --context east --to-context 'the west' --to-namespace store\n"
 			}
-			if got := <-code; got != command.ExitDone || c.Stdout.String() != tc.want || c.Stderr.String() != said {
+			if got := <-code; got != want || c.Stdout.String() != tc.want || c.Stderr.String() != said {
 				t.Errorf("exit code %d, said %q and %q, want %q", got, c.Stdout, c.Stderr, said)
 			}
 		})

@@ -73,6 +73,17 @@ func (o *reportOptions) Run(ctx context.Context) error {
 	for _, v := range left {
 		r.Kept = append(r.Kept, report.Kept{Volume: v.Name, Claim: v.Claim, Disk: string(v.Disk), Remove: v.Remove})
 	}
+	if u := k.undriven(o.Common); u != nil {
+		r.Undriven = u.Text() + "; " + o.howOn(k)
+	}
+	if err := o.print(r); err != nil {
+		return err
+	}
+	return o.refuseUndriven(k)
+}
+
+// print writes the report in the format that is asked for.
+func (o *reportOptions) print(r report.Report) error {
 	switch o.output.Value {
 	case "json":
 		return terminal.Encode(o.Out, "json", r)
@@ -84,7 +95,7 @@ func (o *reportOptions) Run(ctx context.Context) error {
 		_, err = o.Out.Write(html)
 		return err
 	}
-	_, err = o.Out.Write(page.Markdown(r.Page()))
+	_, err := o.Out.Write(page.Markdown(r.Page()))
 	return err
 }
 

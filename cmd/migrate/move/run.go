@@ -26,6 +26,7 @@ type runOptions struct {
 	quiet       bool
 	timeout     time.Duration
 	exitOnStall bool
+	detach      bool
 }
 
 const runHelp = `Moves a StatefulSet from here: the engine runs in this process, and nothing needs to be
@@ -40,6 +41,9 @@ waits: it goes on by itself once the cause is gone.
 On a terminal both slices are shown below what happens. An order is a word and Enter:
 pause, resume or rollback; one that turns the move round asks for the StatefulSet's name.
 
+With --detach the move continues without the terminal, as a process of its own on this
+machine. The command prints the file with its output, and how to watch and to stop it.
+
 Exit codes: 0 done, 1 error or interrupted, 2 usage, 3 refused or stalled, 4 timeout.`
 
 const runExamples = `  # To another cluster
@@ -53,6 +57,9 @@ const runExamples = `  # To another cluster
 
   # With a log of each write, for a report afterwards
   migrate run web -n shop --context east --to-context west --log web.log
+
+  # Continue without this terminal: prints how to watch and to stop the move
+  migrate run web -n shop --context east --to-context west --detach
 
   # For a program: one JSON object a line
   migrate run web -n shop --context east --to-context west -o json`
@@ -72,6 +79,7 @@ func newRun(c *command.Common) *cobra.Command {
 	flags.DurationVar(&o.timeout, "timeout", 0, "give up after so long; what is done stays done (default: never)")
 	flags.StringVar(&o.resume, "resume-uid", "", "rebuild the record of the migration with this `UID`, whose record was deleted, from its marks on the objects, and go on with it")
 	flags.BoolVar(&o.exitOnStall, "exit-on-stall", false, "give up when something outside must change first, instead of waiting for it")
+	flags.BoolVar(&o.detach, "detach", false, "continue without this terminal, as a process of its own that writes to a file")
 	return cmd
 }
 
@@ -88,6 +96,9 @@ func (o *runOptions) Validate() error {
 
 // Run moves the StatefulSet.
 func (o *runOptions) Run(ctx context.Context) error {
+	if o.detach {
+		return o.leave(ctx)
+	}
 	return command.Within(ctx, o.timeout, o.run)
 }
 
@@ -121,6 +132,7 @@ func (o *runOptions) run(ctx context.Context) error {
 	if err := t.save(ctx, m); err != nil {
 		return err
 	}
+	o.sayBegun()
 	return driver{Common: o.Common, task: t, tracker: n, display: d, writes: writes, mode: m.Spec.Mode, exitOnStall: o.exitOnStall}.drive(ctx)
 }
 

@@ -33,7 +33,7 @@ anything there. A migration that is not there yet, as right after the begin of a
 waited for, for a minute unless --timeout says otherwise.
 
 Exit codes: 0 done, with -w completed; 1 error or interrupted, without -w also that there is
-no such migration; 2 usage; 3 the migration is stalled (without -w); 4 timeout, or with -w
+no such migration; 2 usage; 3 the migration is stalled (without -w), or nobody drives it; 4 timeout, or with -w
 the migration has not appeared.`
 
 const statusExamples = `  # Where it is
@@ -81,6 +81,9 @@ func (o *statusOptions) Run(ctx context.Context) error {
 	if err := terminal.Print(o.Out, o.output.Value, exported(k.Migration), text); err != nil {
 		return err
 	}
+	if err := o.refuseUndriven(k); err != nil {
+		return err
+	}
 	if stall := status.StallOf(k.Migration); stall != nil {
 		return command.Refusedf("%s is stalled: %s", k.title(), stall.Reason)
 	}
@@ -101,6 +104,9 @@ func (o *statusOptions) page(width int, k *storedMigration) string {
 	record := ""
 	if k.record {
 		record = k.where
+	}
+	if u := k.undriven(o.Common); u != nil {
+		g.Undriven = u.Text() + "; " + o.howOn(k)
 	}
 	return g.Show(k.Migration, k.connection.Name(), record)
 }

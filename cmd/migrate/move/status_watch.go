@@ -43,29 +43,43 @@ func (o *statusOptions) follow(ctx context.Context, k *storedMigration) error {
 		show = redrawn.set
 	}
 	last := ""
+	var undriven error
 	err := k.follow(ctx, o.Clock, func(m *api.Migration) (bool, error) {
 		shown := *k
 		shown.Migration = m
+		undriven = o.refuseUndriven(&shown)
 		if err := show(&shown, &last); err != nil {
 			return false, err
 		}
 		return records.Completed(m) != "", nil
 	})
 	if errors.Is(err, command.ErrInterrupted) {
-		// This is how a watch is left: there is nothing to say.
+		// An interrupt is the usual end of a watch. Only a migration that no process drives needs a word.
+		if undriven != nil {
+			return undriven
+		}
 		return &command.ExitError{Code: command.ExitFailure, Err: err, Silent: true}
 	}
 	return err
 }
 
 func (o *statusOptions) lineOfChange(k *storedMigration, last *string) error {
-	text := status.Line(k.Migration)
+	text := o.line(k)
 	if text == *last {
 		return nil
 	}
 	*last = text
 	_, err := fmt.Fprintf(o.Out, "%s  %s\n", o.Clock.Now().Format(time.TimeOnly), text)
 	return err
+}
+
+// line describes a migration in one line.
+func (o *statusOptions) line(k *storedMigration) string {
+	text := status.Line(k.Migration)
+	if u := k.undriven(o.Common); u != nil {
+		text += "  NOT DRIVEN: " + u.Text() + "; " + o.howOn(k)
+	}
+	return text
 }
 
 func (o *statusOptions) jsonOfChange(k *storedMigration, last *string) error {
@@ -164,10 +178,13 @@ func newWatched(o *statusOptions, k *storedMigration) *watchedLive {
 func (w *watchedLive) set(k *storedMigration, _ *string) error {
 	w.shown = k
 	p := progress.Recorded(k.Migration)
+	if u := k.undriven(w.o.Common); u != nil {
+		p = p.NotDriven(u.Since, u.Text()+"; "+w.o.howOn(k))
+	}
 	w.live.Update(p)
 	if about := fmt.Sprintf("%d %s", p.Moved, p.Reason()); about != w.last {
 		w.last = about
-		w.live.Line(w.o.Clock.Now().Format(time.TimeOnly) + "  " + status.Line(k.Migration))
+		w.live.Line(w.o.Clock.Now().Format(time.TimeOnly) + "  " + w.o.line(k))
 	}
 	return nil
 }

@@ -78,6 +78,12 @@ func (t *Tracker) follow(now time.Time, m *api.Migration, decision plan.Decision
 	}
 }
 
+// NotDriven is the state of a migration that no process has driven since then, with a message for people.
+func (p State) NotDriven(since time.Time, message string) State {
+	p.hold, p.holdSince = &plan.Hold{Reason: api.ReasonNotDriven, Message: message, Stalled: true}, since
+	return p
+}
+
 // Reason is that of what is waited for; empty: nothing is.
 func (p State) Reason() string {
 	if p.hold == nil {

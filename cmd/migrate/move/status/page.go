@@ -23,7 +23,9 @@ type Page struct {
 	// Width is that of the terminal that it is drawn on again and again; 0: lines may
 	// be of any length.
 	Width int
-	text  strings.Builder
+	// Undriven says that no process drives it, and which command continues it; empty: one does, or none needs to.
+	Undriven string
+	text     strings.Builder
 }
 
 // line writes one line; what is too long for the page is cut.
@@ -86,7 +88,9 @@ func (g *Page) Show(m *api.Migration, cluster, record string) string {
 			g.entry("Warnings", i, w.Reason+": "+w.Message, g.Paint.Yellow)
 		}
 	}
-	if fence := status.Fence; fence != nil && records.Completed(m) == "" {
+	if g.Undriven != "" {
+		g.line(terminal.Pad("Driven by", fieldWidth), g.Undriven, g.Paint.Red)
+	} else if fence := status.Fence; fence != nil && records.Completed(m) == "" {
 		g.field("Driven by", fmt.Sprintf("%s (%s, epoch %d)", fence.Holder, strings.ToLower(string(fence.Direction)), fence.Epoch))
 	}
 	g.line("Conditions", "", nil)

@@ -135,6 +135,7 @@ func (o *options) Run(ctx context.Context) error {
 		return err
 	}
 	served := board.New()
+	served.ServerTime = o.connection.ServerTime
 	s, err := server.New(server.Options{Cluster: o.connection.Name(), Board: served, Store: o.store, Plan: o.forecast, Clock: o.Clock})
 	if err != nil {
 		return err

@@ -8,8 +8,10 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/sliceshift/sliceshift/cmd/migrate/move/ui/view"
+	"github.com/sliceshift/sliceshift/internal/records"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
@@ -32,12 +34,17 @@ type Migration struct {
 
 type entry struct {
 	Migration
-	row  json.RawMessage
-	feed *Feed
+	row json.RawMessage
+	// undriven is true while the row says that no process drives it.
+	undriven bool
+	feed     *Feed
 }
 
 // Board keeps what is known. It is safe for concurrent use.
 type Board struct {
+	// ServerTime is the time of the cluster's API server at a local time; nil: both are the same. It is set before anything is watched.
+	ServerTime func(time.Time) time.Time
+
 	mu      sync.Mutex
 	entries map[view.Key]entry
 	feeds   []*Feed
@@ -65,10 +72,6 @@ func (b *Board) Show(m *api.Migration, record bool) error { return b.put(nil, m,
 // put takes a migration that a feed has seen.
 func (b *Board) put(f *Feed, m *api.Migration, record bool) error {
 	key := view.KeyOf(m.Namespace, m.Name, record)
-	row, err := json.Marshal(view.NewRow(m, record))
-	if err != nil {
-		return err
-	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if f != nil && f.standing().State == Forbidden {
@@ -82,9 +85,42 @@ func (b *Board) put(f *Feed, m *api.Migration, record bool) error {
 	if known && before.ResourceVersion == m.ResourceVersion {
 		return nil
 	}
-	b.entries[key] = entry{Migration{m, record}, row, f}
+	return b.show(key, Migration{m, record}, f)
+}
+
+// show renders the row of a migration for the current time.
+func (b *Board) show(key view.Key, m Migration, f *Feed) error {
+	row, undriven := view.NewRow(m.Migration, m.Record), false
+	if f != nil {
+		now := b.Time(f.clock.Now())
+		row, undriven = row.At(m.Migration, now), records.UndrivenAt(m.Migration, m.Record, now) != nil
+	}
+	data, err := json.Marshal(row)
+	if err != nil {
+		return err
+	}
+	b.entries[key] = entry{m, data, undriven, f}
 	b.changed(key)
 	return nil
+}
+
+// Time is the time of the API server at a local time.
+func (b *Board) Time(local time.Time) time.Time {
+	if b.ServerTime == nil {
+		return local
+	}
+	return b.ServerTime(local)
+}
+
+// age renders the rows of those migrations of a feed that no process drives any more.
+func (b *Board) age(f *Feed) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for key, known := range b.entries {
+		if known.feed == f && !known.undriven && records.UndrivenAt(known.Migration.Migration, known.Record, b.Time(f.clock.Now())) != nil {
+			_ = b.show(key, known.Migration, f) // it was rendered before
+		}
+	}
 }
 
 // remove is for a migration that is gone.

@@ -160,6 +160,7 @@ func (f *Feed) probe(ctx context.Context) {
 			return
 		}
 		f.note(err)
+		f.board.age(f)
 		if refuses(err) {
 			f.end()
 		}

@@ -30,7 +30,7 @@ type Detail struct {
 
 // NewDetail is all of a migration that is kept in a cluster, at a time.
 func NewDetail(m *api.Migration, record bool, cluster string, now time.Time) Detail {
-	row := NewRow(m, record)
+	row := NewRow(m, record).At(m, now)
 	d := Detail{
 		Row: row, UID: m.UID, Where: Where(m, record), Ordinals: row.Ordinals(), Pace: PaceOf(m), Ahead: aheadOf(m),
 		Report: ReportOf(m, record, cluster, now), Gates: m.Status.Gates, Hooks: m.Status.Hooks, Actions: Actions(m, record),

@@ -12,6 +12,7 @@ import (
 
 	"github.com/sliceshift/sliceshift/cmd/migrate/move/status"
 	"github.com/sliceshift/sliceshift/internal/records"
+	"github.com/sliceshift/sliceshift/internal/shell"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
@@ -77,6 +78,21 @@ type Row struct {
 	LeftSeconds *int64 `json:"leftSeconds,omitempty"`
 	// Warnings is how many things were found before the first write and did not refuse it.
 	Warnings int `json:"warnings,omitempty"`
+}
+
+// At is the row at a time of the API server's clock: a migration that no process drives any more is stalled.
+func (r Row) At(m *api.Migration, now time.Time) Row {
+	u := records.UndrivenAt(m, r.Record, now)
+	if u == nil {
+		return r
+	}
+	remedy := "see why its manager does not act: " + shell.Kubectl{}.Do("logs", "-n", "sliceshift-system", "deployment/sliceshift-manager")
+	if r.Record {
+		remedy = "go on, with the arguments of the first time: " + shell.Command("kubectl", "migrate", "run", r.Name, "-n", r.Namespace)
+	}
+	r.State, r.LeftSeconds = StateStalled, nil
+	r.Hold = &Hold{Reason: api.ReasonNotDriven, Message: u.Text(), Remedy: remedy, Stalled: true, Since: u.Since.UTC()}
+	return r
 }
 
 // Side is one of both slices, as it was last seen.

@@ -1,0 +1,99 @@
+package records
+
+import (
+	"cmp"
+	"fmt"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+const (
+	// HeartbeatEvery is the longest time between two heartbeats of a process that drives a migration.
+	HeartbeatEvery = 15 * time.Second
+	// undrivenAfter is the age of a last heartbeat from which people read that no process drives the migration.
+	undrivenAfter = 2 * HeartbeatEvery
+)
+
+// Beats reports whether the process that drives a migration writes heartbeats: into the record of a run until it is completed, and into a
+// Migration while an ordinal is in flight. A settled, completed or queued Migration has none.
+func Beats(m *api.Migration, record bool) bool {
+	return m.Status.Baseline != nil && Completed(m) == "" && (record || m.Status.Handoff != nil)
+}
+
+// HeartbeatDue returns the time until the next heartbeat is due. In a mode that the last one does not name it is due immediately.
+func HeartbeatDue(m *api.Migration, record bool, now time.Time) (left time.Duration, beats bool) {
+	if !Beats(m, record) {
+		return 0, false
+	}
+	last := m.Status.Heartbeat
+	if last == nil || last.Mode != modeOf(m) {
+		return 0, true
+	}
+	return min(HeartbeatEvery, max(0, last.Time.Add(HeartbeatEvery).Sub(now))), true // also after a clock was set back
+}
+
+// Beat sets the heartbeat of the status, with a time by the API server's clock and the mode of the spec.
+func Beat(m *api.Migration, record bool, now time.Time) {
+	m.Status.Heartbeat = nil
+	if Beats(m, record) {
+		m.Status.Heartbeat = &api.Heartbeat{Time: metav1.NewTime(now), Mode: modeOf(m)}
+	}
+}
+
+func modeOf(m *api.Migration) api.Mode { return cmp.Or(m.Spec.Mode, api.ModeRun) }
+
+// Undriven describes a migration that no process drives.
+type Undriven struct {
+	// Since is the time of the last heartbeat.
+	Since time.Time
+	// Down is the ordinal that is stopped; nil: none.
+	Down *int32
+}
+
+// UndrivenAt reports whether no process drives a migration any more; nil: one does, none needs to, or the driver writes no heartbeats.
+// now is by the clock of the API server that keeps the migration. Every command and the page use this answer; no decision does.
+func UndrivenAt(m *api.Migration, record bool, now time.Time) *Undriven {
+	last := m.Status.Heartbeat
+	if last == nil || !Beats(m, record) || AtRest(m) || now.Sub(last.Time.Time) < undrivenAfter {
+		return nil
+	}
+	return &Undriven{Since: last.Time.Time, Down: down(m)}
+}
+
+// down is the ordinal that was stopped and does not run yet, by the status.
+func down(m *api.Migration) *int32 {
+	h := m.Status.Handoff
+	if h == nil {
+		return nil
+	}
+	switch h.Step {
+	case api.StepScaleDown, api.StepAwaitRelease, api.StepCarryVolumes, api.StepScaleUp, api.StepAwaitReadiness:
+		return &h.Ordinal
+	default:
+		return nil
+	}
+}
+
+// Text describes it for people, without the command that continues the migration.
+func (u *Undriven) Text() string {
+	text := "nobody has driven this since " + u.Since.UTC().Format(time.TimeOnly) + " UTC"
+	if u.Down != nil {
+		text += fmt.Sprintf("; ordinal %d is down", *u.Down)
+	}
+	return text
+}
+
+// Noticed reports whether the process that drives a migration acts upon the mode of the spec. known is false for the record of a run
+// that is completed, or whose driver writes no heartbeats.
+func Noticed(m *api.Migration, record bool) (noticed, known bool) {
+	switch last := m.Status.Heartbeat; {
+	case last != nil && Beats(m, record):
+		return last.Mode == modeOf(m), true
+	case record:
+		return false, false
+	}
+	return m.Status.ObservedGeneration >= m.Generation, true
+}
