@@ -1,14 +1,24 @@
 package move
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
+	"fmt"
 	"os/exec"
 	"slices"
 	"strings"
 	"testing"
 
+	storagev1 "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/sliceshift/sliceshift/e2e/attacher"
 	"github.com/sliceshift/sliceshift/e2e/harness"
+	"github.com/sliceshift/sliceshift/internal/records"
+	"github.com/sliceshift/sliceshift/migration"
+	"github.com/sliceshift/sliceshift/migration/plan"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
 // attached gives each ordinal volumes of a CSI driver, which the attach controller attaches to the node of its pod. It comes after
@@ -72,6 +82,95 @@ func TestP1OneAnswer(t *testing.T) {
 			v := newMove(t, harness.Usual(3), tc.where, attached)
 			v.agrees(tc.flags...)
 			v.exits(v.about("run", append([]string{"--exit-on-stall", "--timeout", "90s"}, tc.flags...)...), 0)
+		})
+	}
+}
+
+// TestP1AttachedElsewhere: an attachment to another node than the pod's is not detached in the plan either.
+func TestP1AttachedElsewhere(t *testing.T) {
+	t.Parallel()
+	v := newMove(t, harness.Usual(2), harness.AcrossClusters, attached)
+	v.attachElsewhere("web-1")
+	if out := v.exits(v.about("plan"), 3); !strings.Contains(out, "node gone") {
+		t.Errorf("the plan does not name the node:\n%s", out)
+	}
+}
+
+// attachElsewhere attaches the volume of a pod to a node that does not exist.
+func (v *move) attachElsewhere(pod string) {
+	v.T.Helper()
+	claim, err := v.Source.CoreV1().PersistentVolumeClaims(v.App.Namespace).Get(v.Ctx, "data-"+pod, metav1.GetOptions{})
+	v.Must(err)
+	name := "attach-" + v.App.Namespace
+	_, err = v.Source.StorageV1().VolumeAttachments().Create(v.Ctx, &storagev1.VolumeAttachment{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec:       storagev1.VolumeAttachmentSpec{Attacher: v.driver(), NodeName: "gone", Source: storagev1.VolumeAttachmentSource{PersistentVolumeName: &claim.Spec.VolumeName}},
+	}, metav1.CreateOptions{})
+	v.Must(err)
+	v.T.Cleanup(func() {
+		_ = v.Source.StorageV1().VolumeAttachments().Delete(context.WithoutCancel(v.Ctx), name, metav1.DeleteOptions{})
+	})
+}
+
+// named is a move whose record names the destination's cluster, as that of a command does.
+func (v *move) named() {
+	v.T.Helper()
+	system, err := v.Destination.CoreV1().Namespaces().Get(v.Ctx, metav1.NamespaceSystem, metav1.GetOptions{})
+	v.Must(err)
+	v.Migration.Annotations = map[string]string{records.DestinationAnnotationKey: string(system.UID)}
+}
+
+// expectPlan checks how the plan of the rest ends.
+func (v *move) expectPlan(outcome string) error {
+	var complaints bytes.Buffer
+	cmd := v.about("plan", "-o", "json")
+	cmd.Stderr = &complaints
+	out, err := cmd.Output()
+	if err != nil {
+		return fmt.Errorf("plan: %w\n%s\n%s", err, out, complaints.Bytes())
+	}
+	var said struct {
+		Outcome string `json:"outcome"`
+	}
+	if err := json.Unmarshal(out, &said); err != nil {
+		return err
+	}
+	if said.Outcome != outcome {
+		return fmt.Errorf("the plan ends with %q, want %q", said.Outcome, outcome)
+	}
+	return nil
+}
+
+// TestP1PlanInMidMove: a plan of the rest ends well at each of these moments, there and on the way back.
+func TestP1PlanInMidMove(t *testing.T) {
+	for name, where := range map[string]harness.Setting{"clusters": harness.AcrossClusters, "namespaces": harness.AcrossNamespaces} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			v := newMove(t, harness.Usual(2), where, attached)
+			v.named()
+			mover, back := v.Mover(), false
+			looks := func(side plan.SideName, verb plan.Verb) harness.Report {
+				return harness.WroteOn(side, verb)(func() error { return v.expectPlan(api.ReasonMoved) })
+			}
+			returns := func(side plan.SideName, verb plan.Verb) harness.Report {
+				return harness.When(func(_ *api.Migration, outcome migration.Outcome) bool {
+					e := outcome.Decision.Effect
+					return back && outcome.Wrote && e.Side == side && e.Verb == verb
+				})(func() error { return v.expectPlan(api.ReasonRolledBack) })
+			}
+			v.Drive(mover,
+				looks(plan.SourceSide, plan.ScaleDown), looks(plan.DestinationSide, plan.CarryVolume), looks(plan.DestinationSide, plan.ScaleUp),
+				harness.Arrival(0)(func() error {
+					back = true
+					if err := mover.Store.SetMode(v.Ctx, api.ModeRollback); err != nil {
+						return err
+					}
+					return v.expectPlan(api.ReasonRolledBack)
+				}),
+				returns(plan.DestinationSide, plan.ScaleDown), returns(plan.SourceSide, plan.CarryVolume), returns(plan.SourceSide, plan.ScaleUp),
+			)
+			v.ExpectBack()
+			v.Audit()
 		})
 	}
 }

@@ -55,6 +55,8 @@ var embeddedOnly = map[string]string{
 	"TestReads":                        "it counts requests: the kubelets have no part in it",
 	"TestSettledManagerWritesNothing":  ownServers,
 	"TestP1OneAnswer":                  inName,
+	"TestP1PlanInMidMove":              inName,
+	"TestP1AttachedElsewhere":          inName,
 	"TestAdoptKruise":                  "the controller of OpenKruise is not there to make the pods: they are handed to its object by the test",
 	"TestRolloutCommand":               "it plays a kubelet whose pod never becomes Ready, to be taken back in the middle",
 	"TestBenchIsMadeAnew":              partsStop,

@@ -18,7 +18,7 @@ func TestManagerMoves(t *testing.T) {
 	for name, where := range map[string]harness.Setting{"clusters": harness.AcrossClusters, "namespaces": harness.AcrossNamespaces} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			v := newMove(t, harness.Usual(3), where)
+			v := newMove(t, harness.Usual(3), where, attached)
 			c := v.Managed()
 			harness.StartManager(t, v.App.Namespace)
 			v.Must(c.Create(v.Ctx, v.Migration))
@@ -87,7 +87,7 @@ func TestAccountCorrected(t *testing.T) {
 // over what it finds, with a new epoch.
 func TestManagerKilled(t *testing.T) {
 	t.Parallel()
-	v := newMove(t, harness.Usual(4), harness.AcrossClusters)
+	v := newMove(t, harness.Usual(4), harness.AcrossClusters, attached)
 	c := v.Managed()
 	process := harness.StartManager(t, v.App.Namespace, harness.Hasty...)
 	v.Must(c.Create(v.Ctx, v.Migration))

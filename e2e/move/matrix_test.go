@@ -43,7 +43,7 @@ func TestMove(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			v := newMove(t, tc.app, tc.settings...)
+			v := newMove(t, tc.app, append(tc.settings, attached)...)
 			v.Run()
 			v.ExpectMoved()
 			verdict := v.Audit()

@@ -24,7 +24,7 @@ func TestPartOfTheOrdinals(t *testing.T) {
 	for _, order := range []api.Order{api.HighestFirst, api.LowestFirst} {
 		t.Run("S-012 "+string(order), func(t *testing.T) {
 			t.Parallel()
-			v := newMove(t, harness.Usual(4), harness.AcrossClusters, harness.WithSpec(func(s *api.MigrationSpec) {
+			v := newMove(t, harness.Usual(4), harness.AcrossClusters, attached, harness.WithSpec(func(s *api.MigrationSpec) {
 				s.Ordinals = api.OrdinalsSpec{Order: order, Count: ptr.To[int32](2)}
 			}))
 			v.Run()
@@ -51,7 +51,7 @@ func TestRollback(t *testing.T) {
 		for n := 1; n <= 15; n += where.step {
 			t.Run(fmt.Sprintf("%s after write %d", where.name, n), func(t *testing.T) {
 				t.Parallel()
-				v := newMove(t, harness.Usual(2), where.set)
+				v := newMove(t, harness.Usual(2), where.set, attached)
 				mover := v.Mover()
 				v.Drive(mover, harness.OnWrite(n, func() error { return mover.Store.SetMode(v.Ctx, api.ModeRollback) }))
 				v.ExpectBack()
@@ -63,7 +63,7 @@ func TestRollback(t *testing.T) {
 
 func TestMigrateRollBackMigrateAgain(t *testing.T) {
 	t.Parallel()
-	v := newMove(t, harness.Usual(3), harness.AcrossClusters, harness.WithSpec(lowestFirst))
+	v := newMove(t, harness.Usual(3), harness.AcrossClusters, attached, harness.WithSpec(lowestFirst))
 	mover := v.Mover()
 	v.Drive(mover, harness.Arrival(1)(func() error { return mover.Store.SetMode(v.Ctx, api.ModeRollback) }))
 	v.ExpectBack()
@@ -81,7 +81,7 @@ func TestPause(t *testing.T) {
 	for _, verb := range []plan.Verb{plan.SetBudget, plan.ScaleDown, plan.CarryVolume, plan.ScaleUp} {
 		t.Run(string(verb), func(t *testing.T) {
 			t.Parallel()
-			v := newMove(t, harness.Usual(3), harness.AcrossClusters)
+			v := newMove(t, harness.Usual(3), harness.AcrossClusters, attached)
 			mover := v.Mover()
 			var since time.Time
 			resumed := false
