@@ -252,7 +252,7 @@ func (e *Engine) Look(ctx context.Context, m *api.Migration) (plan.Snapshot, err
 	if err != nil {
 		return plan.Snapshot{}, err
 	}
-	snapshot := e.observer.Snapshot(ctx, m, scope.Reads{Live: true, Wide: true, Namespace: true})
+	snapshot := e.observer.Snapshot(ctx, m, scope.Reads{Live: true, Wide: true, Namespace: true, Looks: true})
 	snapshot.Preflight = findings
 	return e.state.Sign(snapshot), nil
 }

@@ -12,6 +12,7 @@ import (
 
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/sliceshift/sliceshift/e2e/attacher"
 	"github.com/sliceshift/sliceshift/e2e/harness"
@@ -19,6 +20,7 @@ import (
 	"github.com/sliceshift/sliceshift/migration"
 	"github.com/sliceshift/sliceshift/migration/plan"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/volumes"
 )
 
 // attached gives each ordinal volumes of a CSI driver, which the attach controller attaches to the node of its pod. It comes after
@@ -31,9 +33,11 @@ func attached(v *harness.Move) {
 	v.Deployed = func() { (&move{v}).awaitAttached() }
 }
 
-// awaitAttached waits until each volume of the source is attached to the node of its pod.
+// awaitAttached waits until each volume of the source is attached to the node of its pod. The driver runs in both clusters. The source has
+// no CSIDriver for it: such an object is optional.
 func (v *move) awaitAttached() {
 	v.T.Helper()
+	v.runDriver(v.Source, 50)
 	v.csiNode(50)
 	v.Eventually("the volumes are attached", func(ctx context.Context) (bool, error) {
 		for _, pod := range v.sourcePods() {
@@ -118,6 +122,48 @@ func (v *move) named() {
 	system, err := v.Destination.CoreV1().Namespaces().Get(v.Ctx, metav1.NamespaceSystem, metav1.GetOptions{})
 	v.Must(err)
 	v.Migration.Annotations = map[string]string{records.DestinationAnnotationKey: string(system.UID)}
+}
+
+// TestP1RollbackWithoutDriver: a source whose nodes do not run the driver any more takes nothing back, and the plan of the rollback
+// agrees with the run.
+func TestP1RollbackWithoutDriver(t *testing.T) {
+	t.Parallel()
+	v := newMove(t, harness.Usual(2), harness.AcrossClusters, attached)
+	v.named()
+	mover, said := v.Mover(), false
+	v.Drive(mover, harness.Arrival(0)(func() error {
+		if err := mover.Store.SetMode(v.Ctx, api.ModeRollback); err != nil {
+			return err
+		}
+		return v.forgetDriver()
+	}), harness.StalledWith(volumes.ReasonDriverMissing)(func() error {
+		said = true
+		if out := v.exits(v.about("plan"), 3); !strings.Contains(out, "no such driver") {
+			t.Errorf("the plan does not say what holds the run:\n%s", out)
+		}
+		v.runDriver(v.Source, 50)
+		return v.expectPlan(api.ReasonRolledBack)
+	}))
+	if !said {
+		t.Error("nothing has held the rollback")
+	}
+	v.ExpectBack()
+	v.Audit()
+}
+
+// forgetDriver takes the driver off the nodes of the source.
+func (v *move) forgetDriver() error {
+	nodes, err := v.Source.StorageV1().CSINodes().List(v.Ctx, metav1.ListOptions{})
+	if err != nil {
+		return err
+	}
+	for _, node := range nodes.Items {
+		patch := fmt.Sprintf(`{"spec":{"drivers":[{"name":%q,"$patch":"delete"}]}}`, v.driver())
+		if _, err := v.Source.StorageV1().CSINodes().Patch(v.Ctx, node.Name, types.StrategicMergePatchType, []byte(patch), metav1.PatchOptions{}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // expectPlan checks how the plan of the rest ends.

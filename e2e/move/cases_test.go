@@ -57,6 +57,7 @@ var embeddedOnly = map[string]string{
 	"TestP1OneAnswer":                  inName,
 	"TestP1PlanInMidMove":              inName,
 	"TestP1AttachedElsewhere":          inName,
+	"TestP1RollbackWithoutDriver":      inName,
 	"TestAdoptKruise":                  "the controller of OpenKruise is not there to make the pods: they are handed to its object by the test",
 	"TestRolloutCommand":               "it plays a kubelet whose pod never becomes Ready, to be taken back in the middle",
 	"TestBenchIsMadeAnew":              partsStop,

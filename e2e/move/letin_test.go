@@ -137,6 +137,7 @@ func TestLetIn(t *testing.T) {
 				settings = append(settings, tc.setting)
 			}
 			v := newMove(t, harness.Usual(2), settings...)
+			v.named()
 			if tc.before != nil {
 				tc.before(v)
 			}
@@ -164,6 +165,11 @@ func TestLetIn(t *testing.T) {
 				}
 				if text := stallOf(m); !strings.Contains(text, tc.says) {
 					t.Errorf("the status says %q, want %q in it", text, tc.says)
+				}
+				if tc.setting == nil { // P1: a plan of the rest says so, too
+					if out := v.exits(v.about("plan"), 3); !strings.Contains(out, tc.says) {
+						t.Errorf("the plan does not say %q:\n%s", tc.says, out)
+					}
 				}
 				closed = false
 				return tc.open(v)

@@ -144,15 +144,21 @@ func (v *move) csiDriver() {
 func (v *move) csiNode(most int) {
 	v.T.Helper()
 	v.csiDriver()
-	nodes, err := v.Destination.CoreV1().Nodes().List(v.Ctx, metav1.ListOptions{})
+	v.runDriver(v.Destination, most)
+}
+
+// runDriver registers the driver with a node of a cluster, as its kubelet does.
+func (v *move) runDriver(at kubernetes.Interface, most int) {
+	v.T.Helper()
+	nodes, err := at.CoreV1().Nodes().List(v.Ctx, metav1.ListOptions{})
 	v.Must(err)
 	node := nodes.Items[0].Name
-	_, err = v.Destination.StorageV1().CSINodes().Create(v.Ctx, &storagev1.CSINode{ObjectMeta: metav1.ObjectMeta{Name: node}}, metav1.CreateOptions{})
+	_, err = at.StorageV1().CSINodes().Create(v.Ctx, &storagev1.CSINode{ObjectMeta: metav1.ObjectMeta{Name: node}}, metav1.CreateOptions{})
 	if !apierrors.IsAlreadyExists(err) {
 		v.Must(err)
 	}
 	patch := fmt.Sprintf(`{"spec":{"drivers":[{"name":%q,"nodeID":"x","topologyKeys":null,"allocatable":{"count":%d}}]}}`, v.driver(), most)
-	_, err = v.Destination.StorageV1().CSINodes().Patch(v.Ctx, node, types.StrategicMergePatchType, []byte(patch), metav1.PatchOptions{})
+	_, err = at.StorageV1().CSINodes().Patch(v.Ctx, node, types.StrategicMergePatchType, []byte(patch), metav1.PatchOptions{})
 	v.Must(err)
 }
 

@@ -20,6 +20,8 @@ const arrivalFor = 30 * time.Second
 type Arriving struct {
 	Migration *api.Migration
 	Ordinal   int32
+	// Looks is true where no stop rests on the answer.
+	Looks bool
 	// To is the side that takes it. From is the StatefulSet that it leaves, and Set the one that it joins.
 	To        plan.SideName
 	From, Set *appsv1.StatefulSet
@@ -45,27 +47,33 @@ func (e *Observer) arrival(ctx context.Context, m *api.Migration, s plan.Snapsho
 	switch {
 	case e.LetsIn == nil || s.Side(giver).Lost || s.Early != nil:
 		return nil, nil
+	case sc.Looks:
+		ordinal, more := planner.NextOrdinal(s)
+		if s.Record.Baseline == nil || !more || !s.Side(giver).Set.Has(ordinal) {
+			return nil, nil
+		}
+		return e.askArrival(ctx, Arriving{Migration: m, Ordinal: ordinal, Looks: true}, sides, giver)
 	case sc.Arrival != nil && (!ours || old || known.Ordinal != *sc.Arrival):
-		return e.askArrival(ctx, m, *sc.Arrival, sides, giver)
+		return e.askArrival(ctx, Arriving{Migration: m, Ordinal: *sc.Arrival}, sides, giver)
 	case sc.Arrival == nil && ours && old && known.Finding != nil && (sc.Ordinal == nil || *sc.Ordinal == known.Ordinal):
-		return e.askArrival(ctx, m, known.Ordinal, sides, giver)
+		return e.askArrival(ctx, Arriving{Migration: m, Ordinal: known.Ordinal}, sides, giver)
 	case !ours || old && known.Finding == nil:
 		return nil, nil
 	}
 	return new(known.Arrival), nil
 }
 
-func (e *Observer) askArrival(ctx context.Context, m *api.Migration, ordinal int32, sides map[plan.SideName]*observed, giver plan.SideName) (*plan.Arrival, error) {
+func (e *Observer) askArrival(ctx context.Context, about Arriving, sides map[plan.SideName]*observed, giver plan.SideName) (*plan.Arrival, error) {
 	from, to := sides[giver], sides[giver.Other()]
 	if from.set == nil {
 		return nil, nil
 	}
-	about := Arriving{Migration: m, Ordinal: ordinal, To: giver.Other(), From: from.set, Set: to.set, There: map[string]bool{}}
+	about.To, about.From, about.Set, about.There = giver.Other(), from.set, to.set, map[string]bool{}
 	for name := range to.claims {
 		about.There[name] = true
 	}
 	for _, template := range ClaimTemplates(from.set) {
-		claim := from.claims[plan.ClaimName(template, from.set.Name, ordinal)]
+		claim := from.claims[plan.ClaimName(template, from.set.Name, about.Ordinal)]
 		if claim == nil || len(claim.Spec.AccessModes) == 0 {
 			continue
 		}
@@ -78,6 +86,9 @@ func (e *Observer) askArrival(ctx context.Context, m *api.Migration, ordinal int
 	if err != nil {
 		return nil, err
 	}
-	e.arrived = arrived{plan.Arrival{Ordinal: ordinal, Side: about.To, Finding: finding}, e.Clock.Now()}
-	return new(e.arrived.Arrival), nil
+	answer := plan.Arrival{Ordinal: about.Ordinal, Side: about.To, Finding: finding}
+	if !about.Looks {
+		e.arrived = arrived{answer, e.Clock.Now()}
+	}
+	return &answer, nil
 }

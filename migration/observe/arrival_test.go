@@ -90,3 +90,35 @@ func TestH6WhyThereIsNoPod(t *testing.T) {
 		}
 	}
 }
+
+// TestP1LookAsksOfTheNextOrdinal: a plan in the middle of a move asks the side that takes the next ordinal, each time, and no stop rests
+// on the answer. Before a move the preflight asks.
+func TestP1LookAsksOfTheNextOrdinal(t *testing.T) {
+	set := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}, Spec: appsv1.StatefulSetSpec{Replicas: new(int32(3))}}
+	var asked []Arriving
+	o := &Observer{
+		Pair: endpointtest.Pair(clustertest.New(set), clustertest.New()), Clock: clocktesting.NewFakePassiveClock(Began),
+		KeepsSlice: func(context.Context, plan.Snapshot, *appsv1.StatefulSet, bool) (*plan.Finding, error) {
+			return nil, nil
+		},
+		LetsIn: func(_ context.Context, a Arriving) (*plan.Finding, error) {
+			asked = append(asked, a)
+			return &plan.Finding{Reason: api.ReasonWriteRefused}, nil
+		},
+	}
+	reads := scope.Reads{Live: true, Wide: true, Looks: true}
+	m := migrating()
+	m.Status.Baseline.Replicas = 3
+	for range 2 {
+		if s := o.Snapshot(t.Context(), m, reads); s.Arrival == nil || s.Arrival.Ordinal != 2 || s.Arrival.Finding == nil || s.Arrival.Side != plan.DestinationSide {
+			t.Errorf("the answer is %+v", s.Arrival)
+		}
+	}
+	if len(asked) != 2 || !asked[0].Looks || asked[1].Ordinal != 2 || !o.arrived.at.IsZero() {
+		t.Errorf("asked %+v, and kept %+v", asked, o.arrived)
+	}
+	m.Status.Baseline = nil
+	if s := o.Snapshot(t.Context(), m, reads); s.Arrival != nil || len(asked) != 2 {
+		t.Errorf("before the move: %+v", s.Arrival)
+	}
+}

@@ -317,3 +317,34 @@ func TestNodesInPages(t *testing.T) {
 		t.Errorf("-want +got\n%s", diff)
 	}
 }
+
+// TestP1DriverWithoutCSIDriver: a CSIDriver object is optional; a node that runs the driver is enough.
+func TestP1DriverWithoutCSIDriver(t *testing.T) {
+	node := func(driver string) client.Object {
+		return &storagev1.CSINode{ObjectMeta: metav1.ObjectMeta{Name: "node-1"}, Spec: storagev1.CSINodeSpec{Drivers: []storagev1.CSINodeDriver{{Name: driver}}}}
+	}
+	volume := corev1.PersistentVolume{Spec: corev1.PersistentVolumeSpec{PersistentVolumeSource: corev1.PersistentVolumeSource{
+		CSI: &corev1.CSIPersistentVolumeSource{Driver: "disks.example.com", VolumeHandle: "h"},
+	}}}
+	for name, tc := range map[string]struct {
+		there   client.Object
+		missing bool
+	}{
+		"it has a CSIDriver":  {&storagev1.CSIDriver{ObjectMeta: metav1.ObjectMeta{Name: "disks.example.com"}}, false},
+		"a node runs it":      {node("disks.example.com"), false},
+		"no node runs it":     {node("others.example.com"), true},
+		"there are no nodes":  {readyNode("node-1", nil), true},
+		"a driver's own name": {node("x.disks.example.com"), true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := &Inspector{Pair: endpointtest.Pair(clustertest.New(), clustertest.New(tc.there))}
+			findings, err := e.drivers(t.Context(), []corev1.PersistentVolume{volume})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if missing := len(findings) == 1 && findings[0].Reason == volumes.ReasonDriverMissing; missing != tc.missing {
+				t.Errorf("found %+v, missing: %t", findings, tc.missing)
+			}
+		})
+	}
+}

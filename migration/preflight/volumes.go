@@ -112,7 +112,8 @@ func driverOf(pv corev1.PersistentVolume) string {
 	return pv.Spec.CSI.Driver
 }
 
-// drivers finds CSI drivers that the destination's cluster does not have.
+// drivers finds CSI drivers that the destination's cluster lacks: there is no CSIDriver object, which is optional, and no node
+// runs the driver.
 func (e *Inspector) drivers(ctx context.Context, pvs []corev1.PersistentVolume) ([]plan.Finding, error) {
 	names := map[string]bool{}
 	for _, pv := range pvs {
@@ -128,6 +129,13 @@ func (e *Inspector) drivers(ctx context.Context, pvs []corev1.PersistentVolume) 
 		if !apierrors.IsNotFound(err) {
 			return nil, err
 		}
+		runs, err := e.nodesRun(ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		if runs {
+			continue
+		}
 		findings = append(findings, plan.Finding{
 			Reason: volumes.ReasonDriverMissing, Object: "CSIDriver " + name,
 			Message: fmt.Sprintf("the volumes are of CSI driver %s, and cluster %s has no such driver: a moved pod could not mount its volume", name, e.Destination.Cluster),
@@ -135,6 +143,23 @@ func (e *Inspector) drivers(ctx context.Context, pvs []corev1.PersistentVolume) 
 		})
 	}
 	return findings, nil
+}
+
+// nodesRun reports whether a kubelet of the destination has registered a CSI driver. It is false where CSINodes may not be listed.
+func (e *Inspector) nodesRun(ctx context.Context, driver string) (bool, error) {
+	var nodes storagev1.CSINodeList
+	if err := e.Destination.Live.List(ctx, &nodes); err != nil {
+		if apierrors.IsForbidden(err) {
+			return false, nil
+		}
+		return false, err
+	}
+	for i := range nodes.Items {
+		if slices.ContainsFunc(nodes.Items[i].Spec.Drivers, func(d storagev1.CSINodeDriver) bool { return d.Name == driver }) {
+			return true, nil
+		}
+	}
+	return false, nil
 }
 
 // duplicateHandles finds a volume of the destination that may be the disk of one to be moved, under

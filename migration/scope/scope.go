@@ -49,6 +49,9 @@ type Reads struct {
 	Dependencies bool
 	// Arrival asks the side that takes an ordinal whether it would run there.
 	Arrival *int32
+	// Looks asks that of the next ordinal, once the migration has begun. No stop rests on the answer, and the identity that asks may
+	// have fewer rights than the mover.
+	Looks bool
 	// Spared is what comes from the caches all the same: see Lean. With Wide it counts, too.
 	Spared Spared
 }
