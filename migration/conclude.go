@@ -22,6 +22,7 @@ import (
 	"github.com/sliceshift/sliceshift/migration/plan"
 	"github.com/sliceshift/sliceshift/migration/planner"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/volumes"
 	"github.com/sliceshift/sliceshift/workload"
 )
 
@@ -168,13 +169,19 @@ func (e *Engine) save(step pass.Step, m *api.Migration, err error) pass.Step {
 func (e *Engine) write(ctx context.Context, m *api.Migration, step pass.Step) (pass.Step, bool) {
 	effect := *step.Decision.Effect
 	e.observer.BeforeWrite(effect)
-	object, err := execute.New(m, e.sides, e.policy).Do(ctx, effect)
+	executor := execute.New(m, e.sides, e.policy)
+	executor.Parked, executor.ParkedAt = e.parked, e.parkedAt
+	object, err := executor.Do(ctx, effect)
 	answer := pass.Answer{Kind: kindOf(err), Cluster: e.sides.At(effect.Side).Cluster}
 	metrics.Wrote(string(effect.Verb), answer.Kind)
 	if err != nil {
 		answer.Message = endpoint.OneLine(err)
 	} else {
 		e.observer.LookAhead(ctx, effect)
+		if effect.Verb == plan.CarryVolume && effect.Volume.Verb == volumes.Park {
+			e.parked, _ = object.(*corev1.PersistentVolume)
+			e.parkedAt = effect.Side
+		}
 		if watched(object) && !effect.ForMovers() {
 			answer.Version, answer.Object = object.GetResourceVersion(), e.await(watchedObject{Object: object, side: effect.Side})
 		}

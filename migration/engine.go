@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -91,6 +92,9 @@ type Engine struct {
 	down   downtime
 	// written are the objects whose writes the caches have not shown yet, by their names.
 	written map[string]watchedObject
+	// parked is the volume that was parked last, and parkedAt is its side.
+	parked   *corev1.PersistentVolume
+	parkedAt plan.SideName
 }
 
 // watchedObject is an object of a side that its view shows.

@@ -29,6 +29,8 @@ type Carrier struct {
 	// Copy is how bytes are copied, and Template the pod template of the ordinals, for method Copy.
 	Copy     api.CopySpec
 	Template func(context.Context) (*corev1.PodTemplateSpec, error)
+	// Parked is the giver's volume as its API server returned it when this process parked it; nil: it did not.
+	Parked *corev1.PersistentVolume
 }
 
 // Apply does one action.
@@ -148,26 +150,36 @@ func patch(ctx context.Context, cluster client.Client, action Action, change cha
 	return volume, cluster.Patch(ctx, volume, client.RawPatch(types.MergePatchType, data))
 }
 
-// createVolume copies the giver's volume as it is now, and only while it is parked.
+// parked returns the giver's volume. It reads the volume, unless this process knows the judged version in full.
+func (c Carrier) parked(ctx context.Context, name string, judged Volume) (*corev1.PersistentVolume, error) {
+	if known := c.Parked; known != nil && known.Name == name && known.UID == judged.UID && known.ResourceVersion != "" && known.ResourceVersion == judged.ResourceVersion {
+		return known, nil
+	}
+	from := &corev1.PersistentVolume{}
+	return from, c.Giver.Get(ctx, client.ObjectKey{Name: name}, from)
+}
+
+// createVolume copies the giver's volume, and only while it is parked. The copy is parked, too. The giver's volume is read live again
+// before the copy is pointed at a claim.
 func (c Carrier) createVolume(ctx context.Context, action Action, pair Pair) (client.Object, error) {
-	var from corev1.PersistentVolume
-	if err := c.Giver.Get(ctx, client.ObjectKey{Name: action.Volume}, &from); err != nil {
+	from, err := c.parked(ctx, action.Volume, pair.Giver.Volume)
+	if err != nil {
 		return nil, err
 	}
-	now := Holding{Ref: pair.Giver.Ref, Volume: ViewVolume(&from, c.Owner)}
+	now := Holding{Ref: pair.Giver.Ref, Volume: ViewVolume(from, c.Owner)}
 	if from.UID != action.UID || !now.Parked() || !now.SecuredBy(c.Owner) {
 		return nil, changed(action.Volume, "it is not parked any more")
 	}
 	if now.Volume.Handle != pair.Giver.Volume.Handle {
 		return nil, changed(action.Volume, "it is another disk now")
 	}
-	if bars := c.Policy.Bars(&from, c.Use); bars != (Problem{}) {
+	if bars := c.Policy.Bars(from, c.Use); bars != (Problem{}) {
 		return nil, changed(action.Volume, bars.Message)
 	}
-	if twin, err := c.Policy.TwinIn(ctx, c.Taker, &from); err != nil || twin != "" {
+	if twin, err := c.Policy.TwinIn(ctx, c.Taker, from); err != nil || twin != "" {
 		return nil, cmp.Or(err, changed(action.Volume, "volume "+twin+" may be the same disk"))
 	}
-	volume := CopyVolume(&from, action.Ref, c.Owner, c.Form)
+	volume := CopyVolume(from, action.Ref, c.Owner, c.Form)
 	volume.Annotations[api.FenceAnnotationKey] = action.Fence
 	return volume, c.Taker.Create(ctx, volume)
 }

@@ -1,6 +1,7 @@
 package volumes
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"testing"
@@ -213,5 +214,53 @@ func TestMadeAsJudged(t *testing.T) {
 				t.Errorf("made %v, %v", made.Items, err)
 			}
 		})
+	}
+}
+
+// TestParkedVolumeIsReadOnce: a volume that this process parked is not read again to be copied while it is the version that was judged.
+// Another version is read.
+func TestParkedVolumeIsReadOnce(t *testing.T) {
+	for name, tc := range map[string]struct {
+		change func(*corev1.PersistentVolume)
+		judged string
+		reads  int
+	}{
+		"the version that was judged": {func(*corev1.PersistentVolume) {}, "1", 0},
+		"a later version was judged":  {func(*corev1.PersistentVolume) {}, "2", 1},
+		"none was judged":             {func(v *corev1.PersistentVolume) { v.ResourceVersion = "" }, "", 1},
+		"another volume":              {func(v *corev1.PersistentVolume) { v.UID = "another" }, "1", 1},
+		"a volume of another name":    {func(v *corev1.PersistentVolume) { v.Name = "another" }, "1", 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			volume, claim := east()
+			reads := 0
+			carrier := carrierOf(clustertest.Hooks{}, volume, claim)
+			carrier.Giver = clustertest.Hooked(clustertest.Hooks{Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
+				reads++
+				return c.Get(ctx, key, object, options...)
+			}}, volume, claim)
+			known, _ := east()
+			tc.change(known)
+			carrier.Parked = known
+			pair := both
+			pair.Giver.Volume.UID, pair.Giver.Volume.ResourceVersion = "east-pv", tc.judged
+			made, err := Rebind{}.Apply(t.Context(), carrier, create, pair)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if reads != tc.reads || made.GetName() != "pv" {
+				t.Errorf("%d reads, want %d; made %+v", reads, tc.reads, made)
+			}
+		})
+	}
+	volume, claim := east()
+	volume.Spec.ClaimRef.Name = "data-web-0"
+	carrier := carrierOf(clustertest.Hooks{}, volume, claim)
+	carrier.Parked = volume.DeepCopy()
+	carrier.Parked.ResourceVersion = "7"
+	pair := both
+	pair.Giver.Volume.UID, pair.Giver.Volume.ResourceVersion = "east-pv", "7"
+	if _, err := (Rebind{}).Apply(t.Context(), carrier, create, pair); !apierrors.IsConflict(err) {
+		t.Errorf("one that is not parked is copied: %v", err)
 	}
 }

@@ -16,6 +16,8 @@ type figures struct {
 	ManagerPeakMiB   float64 `json:"manager_peak_mib"`
 	PlanSeconds      float64 `json:"plan_1000_seconds"`
 
+	// DryRunsPerHandoff rehearse the ordinal at the destination. They change nothing and are not among the writes.
+	DryRunsPerHandoff float64 `json:"dry_runs_per_handoff"`
 	// RefusedPerHandoff are those of the writes that the API server did not accept.
 	RefusedPerHandoff float64 `json:"refused_writes_per_handoff"`
 	RatioToScript     float64 `json:"ratio_to_script"`
@@ -51,6 +53,7 @@ func (f *figures) takeRequests(sent measure.Counts, handoffs int) {
 	f.WritesPerHandoff = measure.Share(sent.Writes, handoffs)
 	f.RefusedPerHandoff = measure.Share(sent.Refused, handoffs)
 	f.ReadsPerHandoff = measure.Share(sent.Reads, handoffs)
+	f.DryRunsPerHandoff = measure.Share(sent.DryRuns, handoffs)
 }
 
 func (f *figures) takePlan(took measure.Spread) {

@@ -26,8 +26,9 @@ func (f *figures) rows() []measure.Row {
 			measure.Shown("seconds an ordinal: floor", seconds(f.HandoffSeconds.Floor, f.Singles.Floor)),
 			measure.Judged("sliceshift / script", "%.2f", f.RatioToScript, 0.6, ""),
 			measure.Aimed("sliceshift / floor", "%.2f", f.RatioToFloor, 2),
-			measure.Judged("writes a handoff", "%.1f", f.WritesPerHandoff, 16, fmt.Sprintf(" (%.2f refused)", f.RefusedPerHandoff)),
-			measure.Judged("reads a handoff", "%.1f", f.ReadsPerHandoff, 60, ""),
+			measure.Judged("writes a handoff", "%.1f", f.WritesPerHandoff, 8.2, fmt.Sprintf(" (%.2f refused)", f.RefusedPerHandoff)),
+			measure.Judged("dry runs a handoff", "%.1f", f.DryRunsPerHandoff, 3, ""),
+			measure.Judged("reads a handoff", "%.1f", f.ReadsPerHandoff, 17, ""),
 		)
 	}
 	if f.ManagerPeakMiB > 0 {
@@ -55,7 +56,7 @@ func (f *figures) page() string {
 | a kubectl script that does the same writes, with no regard for budgets | %.2f |
 | the floor: the same requests over raw HTTP, and nothing checked | %.2f |
 
-Each handoff takes %.0f writes and %.0f reads. A manager that has nothing to do makes %d writes in 30 s, and its peak was %.0f MiB.
+Each handoff takes %.0f writes, %.0f reads, and %.0f dry runs that ask whether the destination would run the ordinal. A manager that has nothing to do makes %d writes in 30 s, and its peak was %.0f MiB.
 `+"`migrate plan` of a StatefulSet of 1,000 takes %.1f s.\n", f.HandoffSeconds.Sliceshift, f.HandoffSeconds.KubectlScript, f.HandoffSeconds.Floor,
-		f.WritesPerHandoff, f.ReadsPerHandoff, f.SettledWrites, f.ManagerPeakMiB, f.PlanSeconds)
+		f.WritesPerHandoff, f.ReadsPerHandoff, f.DryRunsPerHandoff, f.SettledWrites, f.ManagerPeakMiB, f.PlanSeconds)
 }

@@ -1,6 +1,8 @@
 package measure
 
 import (
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -96,5 +98,34 @@ func TestShippedEnvironment(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{"GOMEMLIMIT=400MiB"}, got); diff != "" {
 		t.Errorf("environment (-want +got):\n%s", diff)
+	}
+}
+
+// TestDryRunsAreNoWrites: a dry run is counted apart, also one that is refused, and a watch is not counted.
+func TestDryRunsAreNoWrites(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/refused" {
+			w.WriteHeader(http.StatusForbidden)
+		}
+	}))
+	defer server.Close()
+	sent := &requests{}
+	count := &counter{sent, http.DefaultTransport}
+	for _, each := range []struct{ method, path string }{
+		{http.MethodGet, "/"}, {http.MethodGet, "/?watch=true"}, {http.MethodPost, "/"}, {http.MethodPost, "/refused"},
+		{http.MethodPost, "/?dryRun=All"}, {http.MethodPatch, "/refused?dryRun=All"},
+	} {
+		request, err := http.NewRequestWithContext(t.Context(), each.method, server.URL+each.path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		response, err := count.RoundTrip(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		response.Body.Close()
+	}
+	if diff := cmp.Diff(Counts{Reads: 1, Writes: 2, Refused: 1, DryRuns: 2}, sent.counts()); diff != "" {
+		t.Errorf("requests (-want +got):\n%s", diff)
 	}
 }

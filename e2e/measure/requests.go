@@ -9,25 +9,26 @@ import (
 
 // requests counts what is sent to API servers. Watches are not counted.
 type requests struct {
-	reads, writes, refused atomic.Int64
+	reads, writes, refused, dryRuns atomic.Int64
 }
 
 // Counts are the requests of a time. Refused are those of the writes that the API
-// server did not accept.
-type Counts struct{ Reads, Writes, Refused int }
+// server did not accept. DryRuns change nothing and are not among the writes. The metrics of a process do not separate them:
+// counts from metrics have them among the writes.
+type Counts struct{ Reads, Writes, Refused, DryRuns int }
 
 func (r *requests) counts() Counts {
-	return Counts{Reads: int(r.reads.Load()), Writes: int(r.writes.Load()), Refused: int(r.refused.Load())}
+	return Counts{Reads: int(r.reads.Load()), Writes: int(r.writes.Load()), Refused: int(r.refused.Load()), DryRuns: int(r.dryRuns.Load())}
 }
 
 // Sub is what was sent since before.
 func (c Counts) Sub(before Counts) Counts {
-	return Counts{c.Reads - before.Reads, c.Writes - before.Writes, c.Refused - before.Refused}
+	return Counts{c.Reads - before.Reads, c.Writes - before.Writes, c.Refused - before.Refused, c.DryRuns - before.DryRuns}
 }
 
 // Add is both together.
 func (c Counts) Add(o Counts) Counts {
-	return Counts{c.Reads + o.Reads, c.Writes + o.Writes, c.Refused + o.Refused}
+	return Counts{c.Reads + o.Reads, c.Writes + o.Writes, c.Refused + o.Refused, c.DryRuns + o.DryRuns}
 }
 
 // watching returns a configuration whose requests are counted.
@@ -45,11 +46,15 @@ type counter struct {
 
 // RoundTrip implements http.RoundTripper.
 func (c *counter) RoundTrip(request *http.Request) (*http.Response, error) {
-	writes := isWrite(request.Method)
+	query := request.URL.Query()
+	dryRun := isWrite(request.Method) && query.Get("dryRun") != ""
+	writes := isWrite(request.Method) && !dryRun
 	switch {
+	case dryRun:
+		c.dryRuns.Add(1)
 	case writes:
 		c.writes.Add(1)
-	case request.URL.Query().Get("watch") == "":
+	case query.Get("watch") == "":
 		c.reads.Add(1)
 	}
 	response, err := c.next.RoundTrip(request)

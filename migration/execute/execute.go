@@ -35,6 +35,9 @@ type Executor struct {
 	Volumes map[string]api.VolumeSpec
 	// OwnSecrets are those of the destination's namespace that the Migration itself uses.
 	OwnSecrets []string
+	// Parked is the volume that this process parked last, as the API server of side ParkedAt returned it; nil: none.
+	Parked   *corev1.PersistentVolume
+	ParkedAt plan.SideName
 }
 
 // New is the executor of a migration.
@@ -218,6 +221,9 @@ func (e *Executor) carryVolume(ctx context.Context, effect plan.Effect) (client.
 		Giver: e.Source.Live, Taker: e.Destination.Live, Owner: e.Owner, Form: volumes.FormOf(to), Policy: e.Policy,
 		Use:  volumes.Use{Namespace: e.Destination.Namespace, ClaimTemplate: effect.Template, Shared: to.Shared},
 		Copy: to.Copy, Template: e.template,
+	}
+	if e.ParkedAt == effect.Carriage.Giver {
+		carrier.Parked = e.Parked
 	}
 	if effect.Carriage.Giver == plan.DestinationSide {
 		carrier.Giver, carrier.Taker, carrier.Form = carrier.Taker, carrier.Giver, volumes.Form{}
