@@ -161,8 +161,11 @@ func (p wordPlanner) adopt(words []plan.SideName) *plan.Decision {
 			base.Budget = min(base.Budget, asked)
 		}
 	}
-	for _, name := range words {
-		*seenBudget(&base, name) = versionOf(p.Side(name).Budgets[0])
+	for _, name := range p.budgetSides() {
+		side := p.Side(name)
+		if len(side.Budgets) == 1 && p.budget.saying(name, side.Budgets[0]) != plan.OfMigration { // what is older is not said again
+			*seenBudget(&base, name) = versionOf(side.Budgets[0])
+		}
 	}
 	next.Baseline = &base
 	return &plan.Decision{Record: &next}
@@ -262,7 +265,7 @@ func (p budgetPlanner) curb() *plan.Decision {
 	if decision == nil || decision.Effect == nil || decision.Effect.Form.MinAvailable == nil {
 		return decision
 	}
-	if _, there := p.giver.Pod(p.Record.Handoff.Ordinal); there { // it still counts as one that stays
+	if _, there := p.giver.Pod(p.Record.Handoff.Ordinal); there || !p.giver.Set.Observed { // it counts as one that stays, or its controller may create it again
 		decision.Effect.Form = pdb.Available(decision.Effect.Form.MinAvailable.IntVal + 1)
 	}
 	return decision

@@ -39,6 +39,10 @@ func TestH2H3Heed(t *testing.T) {
 	}
 	asks := func(s *plan.Snapshot) { s.Spec.MaxUnavailable = pdbtest.MaxUnavailable(1).MaxUnavailable }
 	first := func(s *plan.Snapshot) { s.Record.Baseline.DestinationBudget = nil }
+	handedBack := func(s *plan.Snapshot) {
+		written(plan.SourceSide, pdb.Unavailable(1), false)(s)
+		s.Source.Budgets[0].HandedOver = true
+	}
 	for name, tc := range map[string]struct {
 		changes but
 		// budget is what is recorded of d, form and called what of the budget; else it is refused.
@@ -58,6 +62,7 @@ func TestH2H3Heed(t *testing.T) {
 		"raised":                                    {changes: but{written(plan.SourceSide, pdb.Unavailable(3), true)}, budget: 3, form: pdb.Unavailable(3), called: "web"},
 		"raised, and fewer are asked for":           {changes: but{asks, written(plan.SourceSide, pdb.Unavailable(3), true)}, budget: 1, form: pdb.Unavailable(3), called: "web"},
 		"raised at the destination":                 {changes: but{written(plan.DestinationSide, pdb.Unavailable(3), true)}, budget: 3, form: pdb.Unavailable(3), called: "web"},
+		"raised there, the source's handed back":    {changes: but{handedBack, written(plan.DestinationSide, pdb.Unavailable(3), true)}, budget: 3, form: pdb.Unavailable(3), called: "web"},
 		"replaced by force":                         {changes: but{created(plan.SourceSide, "web", pdb.Unavailable(2))}, budget: 2, form: pdb.Unavailable(2), called: "web"},
 		"renamed":                                   {changes: but{created(plan.SourceSide, "web2", pdb.Unavailable(1))}, budget: 1, form: pdb.Unavailable(1), called: "web2"},
 		"renamed, with another form":                {changes: but{created(plan.SourceSide, "web2", pdb.Unavailable(2))}, budget: 2, form: pdb.Unavailable(2), called: "web2"},
@@ -126,6 +131,33 @@ func TestH3Curb(t *testing.T) {
 	for budget, want := range map[int32]string{0: "SetBudget source web", 1: "SetBudget source web", 2: "", 3: ""} {
 		if got := inShort(midway(down(budget)...).curb()); got != want {
 			t.Errorf("d = %d: %q, want %q", budget, got, want)
+		}
+	}
+}
+
+// TestH3CurbOfAPodToCome: a pod of the ordinal that is down counts as one that stays, and so does one that a controller may create
+// again that has not seen the stop.
+func TestH3CurbOfAPodToCome(t *testing.T) {
+	lowered := func(s *plan.Snapshot) {
+		s.Record.Baseline.Budget, s.Record.Baseline.DisruptionBudget.MaxUnavailable = 1, pdbtest.MaxUnavailable(1).MaxUnavailable
+		s.Source.Set.Replicas, s.Record.Handoff = 2, &api.Handoff{Ordinal: 2}
+		s.Source.Budgets[0].Form, s.Destination.Budgets[0].Form = pdb.Available(1), pdb.Unavailable(0)
+	}
+	there := func(s *plan.Snapshot) { s.Source.SetPod(runs(2)) }
+	gone := func(s *plan.Snapshot) { s.Source.RemovePod(2) }
+	unseen := func(s *plan.Snapshot) { s.Source.Set.Observed = false }
+	for name, tc := range map[string]struct {
+		changes but
+		stay    int32
+	}{
+		"it is gone":                     {but{lowered, gone}, 2},
+		"it is there":                    {but{lowered, there}, 3},
+		"its controller is behind":       {but{lowered, gone, unseen}, 3},
+		"it is there, and that one also": {but{lowered, there, unseen}, 3},
+	} {
+		got := midway(tc.changes...).curb()
+		if got == nil || got.Effect == nil || !got.Effect.Form.Equal(pdb.Available(tc.stay)) {
+			t.Errorf("%s: got %s, want that %d stay", name, inShort(got), tc.stay)
 		}
 	}
 }
