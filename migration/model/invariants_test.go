@@ -129,8 +129,8 @@ func (m *machine) budgetKept() string {
 	}
 	total := int32(len(down))
 	for _, name := range plan.SideNames {
-		if at, _ := m.budgetOf(name); at == name && len(m.State.Side(name).Budgets) == 1 && m.State.Side(name).Budgets[0].Observed {
-			total += m.allowed[name]
+		if at, selected := m.budgetOf(name); at == name && len(m.State.Side(name).Budgets) == 1 && m.State.Side(name).Budgets[0].Observed {
+			total += min(m.allowed[name], m.evictable(selected, down))
 		}
 	}
 	if total > limit && !m.grace {
@@ -138,6 +138,18 @@ func (m *machine) budgetKept() string {
 			keys(m.held), keys(m.evicted), m.allowed[plan.SourceSide], m.allowed[plan.DestinationSide], limit)
 	}
 	return ""
+}
+
+// evictable counts the pods of these sides whose eviction takes another ordinal down.
+func (m *machine) evictable(sides []plan.SideName, down map[int32]bool) (pods int32) {
+	for _, name := range sides {
+		for _, pod := range m.State.Side(name).Pods {
+			if !down[pod.Ordinal] {
+				pods++
+			}
+		}
+	}
+	return pods
 }
 
 // authorOverBoth says whether one PodDisruptionBudget in its author's form is about
