@@ -38,7 +38,7 @@ func (r *run) laggards() func(step) bool {
 // passes drives the migration on, so many passes.
 func (r *run) passes(p *process, n int, acts func(step) bool) {
 	for range n {
-		r.pass(p, r.fair())
+		r.times(p, r.pass(p, r.fair()))
 		r.verify()
 		r.settleAll(acts, r.verify)
 	}
@@ -176,9 +176,13 @@ func (r *run) approach(p *process) {
 		string(volumes.Secure), string(volumes.Park), string(volumes.Point), string(volumes.CreateVolume), string(volumes.CreateClaim),
 		string(plan.RestorePolicy), string(plan.DeleteClaim), string(plan.DeleteBudget),
 	}).Draw(r.t, "verb")
-	if verb == "" {
-		return
+	if verb != "" {
+		r.approachTo(p, verb)
 	}
+}
+
+// approachTo drives the migration on until a write of this kind is the next one.
+func (r *run) approachTo(p *process, verb string) {
 	for range 30 {
 		r.reread(p)
 		next := planner.Plan(p.through(r.Snapshot())).Effect

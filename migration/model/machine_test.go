@@ -30,7 +30,7 @@ func TestMachineOfMethods(t *testing.T) {
 		c.Method = rapid.SampledFrom([]api.VolumeMethod{api.MethodCopy, api.MethodCopy, api.MethodSnapshot, api.MethodEmpty}).Draw(t, "method")
 		if c.Method == api.MethodCopy {
 			c.Prefetch = rapid.Int32Range(0, 2).Draw(t, "prefetch")
-			c.Limit = rapid.SampledFrom([]time.Duration{0, time.Minute}).Draw(t, "limit")
+			c.Limit = rapid.SampledFrom([]time.Duration{0, time.Minute, time.Hour}).Draw(t, "limit")
 			c.WaitsForPod = rapid.Bool().Draw(t, "waits for a pod")
 			some := rapid.SampledFrom([][]string{nil, {"data"}, {"wal"}, {"data", "wal"}})
 			c.Cold, c.Late = some.Draw(t, "cold"), some.Draw(t, "late")
@@ -42,7 +42,9 @@ func TestMachineOfMethods(t *testing.T) {
 // walk is one long run in such a world, and its end.
 func walk(t *rapid.T, c plantest.Scenario) {
 	r := &run{machine: newMachine(c.Build()), t: t}
+	r.leaveVolume(t)
 	r.processes = []*process{r.newProcess(), r.newProcess()}
+	r.skewClocks(t)
 	for range 3 {
 		r.passes(r.processes[0], rapid.IntRange(0, 8*int(r.begin.Source.Set.Replicas)).Draw(t, "head start"), r.laggards())
 	}
@@ -65,6 +67,7 @@ func walk(t *rapid.T, c plantest.Scenario) {
 	if len(r.yards) > 0 {
 		actions["copies"], actions["asked"] = r.troubleCopies, r.askOfCopies
 	}
+	r.strange(actions)
 	t.Repeat(actions)
 	r.drain(rapid.SampledFrom([]api.Mode{api.ModeRun, api.ModeRollback}).Draw(t, "last mode"))
 }
@@ -79,6 +82,8 @@ type run struct {
 }
 
 func (r *run) verify() {
+	r.leave()
+	r.refuses()
 	if wrong := r.check(); wrong != "" {
 		r.t.Fatalf("%s\n\n%s\n\n%s", wrong, strings.Join(r.log, "\n"), r.String())
 	}
@@ -92,6 +97,7 @@ func (r *run) drain(mode api.Mode) {
 	}
 	r.setMode(mode)
 	r.ease()
+	r.allLeave()
 	r.note("the faults stop")
 	p := r.newProcess()
 	last := r.finish(p, r.verify)

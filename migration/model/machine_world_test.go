@@ -392,7 +392,7 @@ func (m *machine) do(s step) bool {
 	case budgets:
 		return m.syncBudget(s.side)
 	case binds:
-		return m.BindClaims(s.side)
+		return m.bindClaims(s.side)
 	case readies:
 		return m.recover(s.side, s.ordinal)
 	case ends:

@@ -26,6 +26,8 @@ type process struct {
 	deleting bool
 	// arrived is what was answered last of the start of an ordinal on the other side; nil: nothing that counts.
 	arrived *plan.Arrival
+	// skew is how far its clock is ahead.
+	skew time.Duration
 	// ids are the clusters of both sides, as they were last asked for.
 	ids map[plan.SideName]types.UID
 }
@@ -154,7 +156,7 @@ func (m *machine) observe(p *process, shown plan.Snapshot, sc scope.Reads, c con
 	c.between()
 	m.lookAtCopies(&s, p.record.Handoff)
 	s.Source.ClusterID, s.Destination.ClusterID = p.ids[plan.SourceSide], p.ids[plan.DestinationSide]
-	s.Now, s.Numbers, s.VolumesRead = m.State.Now, m.State.Numbers, sc.Volumes
+	s.Now, s.Numbers, s.VolumesRead = m.State.Now.Add(p.skew), m.State.Numbers, sc.Volumes
 	s = p.through(s)
 	m.askArrival(p, &s, sc.Arrival)
 	return s
@@ -388,6 +390,7 @@ func (m *machine) conclude(p *process, c conditions, step pass.Step, stood int) 
 		if decision.Effect.Verb == plan.ScaleDown && m.interleaved == stood {
 			m.gated(*decision.Effect)
 			m.letIn(*decision.Effect)
+			m.unkept(*decision.Effect)
 		}
 		m.send(p, c.fate, step)
 	case pass.Rest:
@@ -450,6 +453,7 @@ func (m *machine) gated(e plan.Effect) {
 // save writes the record, over the version that was read.
 func (m *machine) save(p *process, f fate, step pass.Step) {
 	record, answer := *step.Decision.Record, pass.Changed
+	m.patient(record)
 	arrives := f == lands || f == unanswered || f == crashAfter
 	if arrives && p.version == m.version {
 		m.version++
