@@ -50,25 +50,37 @@ type verdict struct {
 	commit string
 }
 
-func (v verdict) caught() bool { return v.model != "" || len(v.tests) > 0 }
+// unexplored is the model's cell of a fault that tests had caught before the model was explored.
+const unexplored = "not explored"
+
+func (v verdict) caught() bool { return v.byModel() || len(v.tests) > 0 }
+
+func (v verdict) byModel() bool { return v.model != "" && v.model != unexplored }
 
 func main() {
 	only := flag.String("only", "", "a regular expression: plant only the faults that match; the others keep their lines in the list")
 	fresh := flag.Bool("new", false, "plant only those that have no line in the list yet")
+	fast := flag.Bool("fast", false, "do not explore the model for a fault that the tests of its own package catch")
 	out := flag.String("o", "docs/planted.md", "the list, which is written after each fault; empty: none")
 	flag.Parse()
-	if err := run(context.Background(), *only, *fresh, *out); err != nil {
+	if err := run(context.Background(), choice{*only, *fresh, *fast}, *out); err != nil {
 		fmt.Fprintln(os.Stderr, "mutants:", err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, only string, fresh bool, out string) error {
+// choice is which faults are planted, and how much is run for each.
+type choice struct {
+	only        string
+	fresh, fast bool
+}
+
+func run(ctx context.Context, chosen choice, out string) error {
 	var mutants []mutant
 	if err := yaml.UnmarshalStrict(list, &mutants); err != nil {
 		return err
 	}
-	match, err := regexp.Compile(only)
+	match, err := regexp.Compile(chosen.only)
 	if err != nil {
 		return err
 	}
@@ -80,10 +92,10 @@ func run(ctx context.Context, only string, fresh bool, out string) error {
 		return err
 	}
 	defer os.RemoveAll(folder.Dir)
-	bench, known := bench{folder}, knownFrom(out)
+	bench, known := bench{folder, chosen.fast}, knownFrom(out)
 	var wrong error
 	for i, m := range mutants {
-		if _, found := known[m.Fault]; fresh && found || !match.MatchString(m.File+" "+m.Fault) {
+		if _, found := known[m.Fault]; chosen.fresh && found || !match.MatchString(m.File+" "+m.Fault) {
 			continue
 		}
 		v, err := bench.try(ctx, m)
@@ -190,7 +202,7 @@ func table(verdicts []verdict) string {
 	var b strings.Builder
 	byModel, byTests := 0, 0
 	for _, v := range verdicts {
-		if v.model != "" {
+		if v.byModel() {
 			byModel++
 		}
 		if len(v.tests) > 0 {
