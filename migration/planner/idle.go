@@ -8,8 +8,12 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// OnlyWaits says whether the handoff that is recorded uses nothing that others could use: its ordinal runs where it was, no mover is
-// there, and what is waited for is a person, a time or somebody else, and not the next pass of a copy.
+// longWaits are the reasons of holds that end with a person's word, with a time, or when others have ended. A wait for a controller
+// ends soon, or stalls.
+var longWaits = []string{api.ReasonPaused, api.ReasonOutsideWindow, api.ReasonTooManyHandoffs, volumes.ReasonCopyAwaitsWord}
+
+// OnlyWaits reports whether the handoff that is recorded uses nothing that others could use: its ordinal runs where it was, no mover
+// exists, and the wait may be long.
 func OnlyWaits(s plan.Snapshot, decision plan.Decision) bool {
 	handoff, hold := s.Record.Handoff, decision.Hold
 	if handoff == nil || hold == nil || s.Source.Reach != plan.Seen || s.Destination.Reach != plan.Seen {
@@ -25,7 +29,7 @@ func OnlyWaits(s plan.Snapshot, decision plan.Decision) bool {
 	later := slices.ContainsFunc(s.Volumes, func(v plan.OrdinalVolume) bool {
 		return v.Ordinal == handoff.Ordinal && v.Copy != nil && v.Copy.Asked.Cutover == api.CutoverAt && v.Copy.Asked.CutoverAt.After(s.Now)
 	})
-	return hold.Stalled || later || !slices.Contains([]string{api.ReasonCopying, api.ReasonSnapshotting, api.ReasonMoving}, hold.Reason)
+	return hold.Stalled || later || slices.Contains(longWaits, hold.Reason)
 }
 
 // moversOf says whether there is anything that copies a volume of an ordinal.

@@ -35,6 +35,10 @@ func TestH11OnlyWaits(t *testing.T) {
 		"for its time": {copied(func(c *volumes.Copying) {
 			c.Asked.Cutover, c.Asked.CutoverAt = api.CutoverAt, time.Now().AddDate(100, 0, 0)
 		}), held(api.ReasonCopying, false), true},
+		"for a place":           {copied(nil), held(api.ReasonTooManyHandoffs, false), true},
+		"for a controller":      {copied(nil), held(api.ReasonBudgetUnconfirmed, false), false},
+		"longer than it may":    {copied(nil), held(api.ReasonBudgetUnconfirmed, true), true},
+		"for a gate's answer":   {copied(nil), held(api.ReasonGatePending, false), false},
 		"its time has come":     {copied(func(c *volumes.Copying) { c.Asked.Cutover = api.CutoverAt }), held(api.ReasonCopying, false), false},
 		"between two passes":    {copied(nil), held(api.ReasonCopying, false), false},
 		"it is copied":          {copied(func(c *volumes.Copying) { c.Receiver.Found = true }), held(volumes.ReasonCopyAwaitsWord, true), false},
