@@ -331,7 +331,7 @@ func (v *move) expectHeld(b *bare, at harness.Endpoint) {
 	v.Must(err)
 	uid, _, _ := strings.Cut(set.Annotations[api.FenceAnnotationKey], ".")
 	refused := func(way, answer string) {
-		for _, want := range []string{"StatefulSet " + at.Namespace + "/" + at.Set, "migration with UID " + uid, "kubectl migrate pause", "kubectl migrate rollback", api.FenceAnnotationKey + "-"} {
+		for _, want := range []string{"StatefulSet " + at.Namespace + "/" + at.Set, "migration with UID " + uid, "kubectl migrate pause", "kubectl migrate rollback", "--resume-uid " + uid} {
 			if !strings.Contains(answer, want) {
 				v.T.Errorf("%s: %q is not said in: %s", way, want, answer)
 			}

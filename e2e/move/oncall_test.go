@@ -42,7 +42,7 @@ func TestOnCall(t *testing.T) {
 		"a hook":                               `{"spec":{"hooks":[{"name":"a","point":"BeforeMigration","job":{"spec":{"template":{"spec":{"restartPolicy":"Never","containers":[{"name":"a","image":"a"}]}}}}}]}}`,
 		"an owner, by whose end it is deleted": `{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"ConfigMap","name":"none","uid":"00000000-0000-0000-0000-000000000000"}]}}`,
 	} {
-		j.run("K3/may not "+name, func(j judged) { j.forbids(patch(body)) })
+		j.run("K3/may not "+name, func(j judged) { j.forbids(j.patches("dana", "old", body, client.DryRunAll)) })
 	}
 	pod := corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": "web"}}, Spec: fixture.App{}.StatefulSet().Spec.Template.Spec}
 	set := &slicesapi.StatefulSet{
