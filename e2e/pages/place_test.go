@@ -137,6 +137,8 @@ var rules = []rule{
 	in(handmade, `user=`),
 	in(hooked, `describe job `),
 	in(before, `(get|describe) pod .*--context east`),
+	in(before, `get secret `, first("kubectl create secret generic token -n shop --context east || true")),
+	in(bare, `get validatingadmissionpolicybinding `, first(installed+" --fence")),
 	in(managed, `(get|describe) .* -w$`, says(`.`)),
 	in(managed, `(get|describe|api-resources|version|auth can-i|explain|patch|annotate|delete) ?`),
 }
@@ -169,6 +171,7 @@ var fills = []struct {
 	{regexp.MustCompile(`\bKIND NAME\b`), "statefulset web -n shop"},
 	{regexp.MustCompile(`\b(pod .*)\bNAME\b`), "${1}web-0"},
 	{regexp.MustCompile(`\b(job .*)\bNAME\b`), "${1}$(kubectl get jobs -n shop -o jsonpath='{.items[0].metadata.name}')"},
+	{regexp.MustCompile(`\b(secret .*)\bNAME\b`), "${1}token"},
 	{regexp.MustCompile(`\bvolumeattachment NAME\b`), "volumeattachment shop-attached"},
 	{regexp.MustCompile(`\bcsidriver NAME\b`), "csidriver " + driver},
 	{regexp.MustCompile(`--destination-is-off=\S+`), "--destination-is-off=$(" + status + " | grep -o '\"destinationCluster\": *\"[^\"]*' | cut -d'\"' -f4)"},
