@@ -5,8 +5,11 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/sliceshift/sliceshift/cmd/migrate/apitest"
 	"github.com/sliceshift/sliceshift/cmd/migrate/command"
 	"github.com/sliceshift/sliceshift/cmd/migrate/commandtest"
 	"github.com/sliceshift/sliceshift/cmd/migrate/move/movetest"
@@ -35,5 +38,24 @@ func TestV3EveryCommand(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestV3NoManager: if no manager takes notice of a pause, the command ends with 3 and says where to look.
+func TestV3NoManager(t *testing.T) {
+	t.Parallel()
+	m := movetest.InMode(api.ModeRun)
+	m.Generation, m.Status.ObservedGeneration = 2, 1
+	served := map[schema.GroupVersion]map[string]string{
+		corev1.SchemeGroupVersion: {"configmaps": "ConfigMap", "namespaces": "Namespace"}, api.GroupVersion: {"migrations": "Migration"},
+	}
+	east := apitest.Serve(t, served, m, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "kube-system", UID: "cluster-1"}})
+	c := newConsole("pause", "web", "--kubeconfig", east.Kubeconfig(t))
+	code := c.Begin(t)
+	c.AwaitWaiting(t)
+	c.Clock.Step(managerNoticeFor)
+	if got, said := <-code, c.Stderr.String(); got != command.ExitStalled || !strings.Contains(said, "no process has taken notice within 20s") ||
+		!strings.Contains(said, "logs -n sliceshift-system deployment/sliceshift-manager") {
+		t.Errorf("exit code %d, %q", got, said)
 	}
 }

@@ -198,9 +198,20 @@ func (o *modeOptions) await(ctx context.Context, k *storedMigration) error {
 	})
 }
 
-// noticeFor is how long a process that runs a move may take to act upon another mode: it is told of it at once, and
-// then reads both clusters.
-const noticeFor = 5 * time.Second
+const (
+	// noticeFor is how long a run may take to act upon another mode: it watches the record, and then reads both clusters.
+	noticeFor = 5 * time.Second
+	// managerNoticeFor is how long a manager may take: a new one may have to wait for the lease of the one before it.
+	managerNoticeFor = 20 * time.Second
+)
+
+// noticeWithin is how long the process that drives a migration may take to act upon another mode.
+func noticeWithin(k *storedMigration) time.Duration {
+	if k.record {
+		return noticeFor
+	}
+	return managerNoticeFor
+}
 
 // errUnnoticed ends the wait for a process that takes notice.
 var errUnnoticed = errors.New("no process has taken notice")
@@ -236,7 +247,7 @@ func (o *modeOptions) expectDriver(ctx context.Context, k *storedMigration) erro
 	if err := o.refuseUndriven(k); err != nil {
 		return unnoticed(err.Error())
 	}
-	return unnoticed(fmt.Sprintf("%s: no process has taken notice within %s, and nothing is done before one does; if none drives it, %s", k.title(), noticeFor, o.howOn(k)))
+	return unnoticed(fmt.Sprintf("%s: no process has taken notice within %s, and nothing is done before one does; if none drives it, %s", k.title(), noticeWithin(k), o.howOn(k)))
 }
 
 // noticed reports whether a process acts upon the mode.
@@ -266,7 +277,7 @@ func (o *modeOptions) direction() api.Direction {
 func (o *modeOptions) awaitNotice(ctx context.Context, k *storedMigration) error {
 	waiting, end := context.WithCancelCause(ctx)
 	defer end(nil)
-	limit := o.Clock.NewTimer(noticeFor)
+	limit := o.Clock.NewTimer(noticeWithin(k))
 	defer limit.Stop()
 	go func() {
 		select {
