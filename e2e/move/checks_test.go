@@ -231,7 +231,10 @@ func (v *move) preflight(more ...string) preflight.Report {
 	v.T.Helper()
 	args := []string{
 		"preflight", v.App.Name, "-n", v.App.Namespace, "--kubeconfig", v.From.Kubeconfig(), "--to-kubeconfig", v.To.Kubeconfig(),
-		"--to-namespace", v.ToNamespace, "--to-name", v.ToName, "--create-namespace", "--shared", "data", "-o", "json",
+		"--to-namespace", v.ToNamespace, "--to-name", v.ToName, "--create-namespace", "-o", "json",
+	}
+	if len(v.App.Claims) > 0 {
+		args = append(args, "--shared", "data")
 	}
 	cmd := exec.CommandContext(v.Ctx, harness.Program(v.T, "migrate"), append(args, more...)...)
 	var out, errs bytes.Buffer

@@ -66,7 +66,10 @@ func (n *tenancy) badHook(t *testing.T) *unstructured.Unstructured {
 	t.Helper()
 	b := newMove(t, harness.Usual(1), n.toNewNamespace)
 	b.Managed()
-	b.mayRunJobs(b.Source, b.App.Namespace, rbacv1.Subject{Kind: "ServiceAccount", Namespace: b.App.Namespace, Name: "default"})
+	b.Must(b.makeNamespace())
+	for _, namespace := range []string{b.App.Namespace, b.ToNamespace} {
+		b.mayRunJobs(b.Source, namespace, rbacv1.Subject{Kind: "ServiceAccount", Namespace: b.App.Namespace, Name: "default"})
+	}
 	object := asObject(t, b.Migration)
 	container := map[string]any{"name": "tool", "image": "tool", "env": []any{map[string]any{"name": "PORT", "value": int64(5432)}}}
 	spec := map[string]any{"template": map[string]any{"spec": map[string]any{"containers": []any{container}}}}
