@@ -209,7 +209,7 @@ func (s *session) receive(ctx context.Context) error {
 	defer func() { _ = end() }()
 	receiver, err := transfer.NewReceiver(transfer.ReceiverOptions{
 		Tree: s.moved.tree, Device: s.moved.device, Settled: s.pass == passLast, Compare: s.compareBy(),
-		Verify: transfer.Verify(s.verify), Copy: s.copy, Workers: s.connections, Patience: s.patience, Log: s.log, Now: time.Now,
+		Verify: transfer.Verify(s.verify), Copy: s.copy, Devices: s.devices, Workers: s.connections, Patience: s.patience, Log: s.log, Now: time.Now,
 	})
 	if err != nil {
 		return err

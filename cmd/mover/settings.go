@@ -41,7 +41,7 @@ type settings struct {
 	termination, logLevel string
 	pass, verify, compare string
 	bandwidth, readRate   string
-	forget                bool
+	forget, devices       bool
 	connections           int
 	patience, progress    time.Duration
 	size                  int64
@@ -103,6 +103,7 @@ func (s *settings) define() {
 	f.StringVar(&s.pass, "pass", passLast, "Warm: the application runs, what changes is left to the next pass. Last: nobody writes, what changes is an error")
 	f.StringVar(&s.verify, "verify", string(transfer.VerifyFull), "Full: read every byte of both sides again. Changed: not of files that have not changed since a warm pass with Changed has read them. None: compare nothing")
 	f.StringVar(&s.compare, "compare", "Quick", "Quick: files of one size and time are equal. Content: compare blocks, after a seal that differed or a crash")
+	f.BoolVar(&s.devices, "devices", false, "make device nodes as the sender has them. Without it a pass fails at them, and names them: by one a pod reaches a device of its machine")
 	f.IntVar(&s.connections, "connections", 4, "how many connections carry content, from 1 to 32")
 }
 

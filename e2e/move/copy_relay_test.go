@@ -128,5 +128,5 @@ func (v *move) relaysAs(user string, code int) string {
 	to, err := v.To.UserKubeconfig(user)
 	v.Must(err)
 	return v.exits(exec.CommandContext(v.Ctx, harness.Program(v.T, "migrate"), "run", v.App.Name, "-n", v.App.Namespace,
-		"--kubeconfig", from, "--to-kubeconfig", to, "--volume", "data=copy,image=mover"), code)
+		"--kubeconfig", from, "--to-kubeconfig", to, "--volume", "data=copy,image=mover,devices=allow"), code)
 }

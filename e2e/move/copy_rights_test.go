@@ -91,7 +91,7 @@ func (v *move) runAs(user string, code int) string {
 	to, err := v.To.UserKubeconfig(user)
 	v.Must(err)
 	return v.exits(exec.CommandContext(v.Ctx, harness.Program(v.T, "migrate"), "run", v.App.Name, "-n", v.App.Namespace,
-		"--kubeconfig", from, "--to-kubeconfig", to, "--volume", "data=copy,image=mover,service=load-balancer"), code)
+		"--kubeconfig", from, "--to-kubeconfig", to, "--volume", "data=copy,image=mover,service=load-balancer,devices=allow"), code)
 }
 
 // TestCopyMeetsAForeignPod: a pod that has the name of a mover and was made by somebody else is left alone, and the

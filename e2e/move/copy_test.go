@@ -25,7 +25,7 @@ func byCopy(v *harness.Move) {
 	harness.Player(v.T, v.From)
 	harness.Player(v.T, v.To)
 	v.Migration.Spec.Volumes = []api.VolumeSpec{{
-		ClaimTemplate: "data", Method: api.MethodCopy, Copy: api.CopySpec{Image: "mover", ServiceType: corev1.ServiceTypeLoadBalancer},
+		ClaimTemplate: "data", Method: api.MethodCopy, Copy: api.CopySpec{Image: "mover", ServiceType: corev1.ServiceTypeLoadBalancer, Devices: true},
 	}}
 }
 

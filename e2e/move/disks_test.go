@@ -185,7 +185,7 @@ func TestCopyOverCSI(t *testing.T) {
 	v := newMove(t, harness.Usual(2), d.app(2), d.byCopy)
 	data := v.fillAll(v.mounted(v.Here(), d.sites[0]))
 	before := v.handles(v.Here())
-	v.agrees("--volume", "data=copy,image=mover,service=load-balancer")
+	v.agrees("--volume", "data=copy,image=mover,service=load-balancer,devices=allow")
 	v.Run()
 	v.ExpectMoved()
 	v.same(data, v.mounted(v.There(), d.sites[1]))
@@ -222,7 +222,7 @@ func (d *disks) byCopy(v *harness.Move) {
 // asCopy moves the disks by method Copy.
 func (*disks) asCopy(v *harness.Move) {
 	v.Migration.Spec.Volumes = []api.VolumeSpec{{
-		ClaimTemplate: "data", Method: api.MethodCopy, Copy: api.CopySpec{Image: "mover", ServiceType: corev1.ServiceTypeLoadBalancer},
+		ClaimTemplate: "data", Method: api.MethodCopy, Copy: api.CopySpec{Image: "mover", ServiceType: corev1.ServiceTypeLoadBalancer, Devices: true},
 	}}
 }
 

@@ -3,7 +3,6 @@ package move
 import (
 	"regexp"
 	"slices"
-	"strings"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 )
@@ -19,7 +18,7 @@ var words = []string{
 // junk are texts that decoders refuse, each in its own way.
 var junk = []any{
 	"", " ", "half", "two", "30", "1d", "1 day", "2 days", "5m", "-5m", "99999999999999999999h", "9999999h", "1h1h1h1h1h1h1h1h1h1h", "1e99", "1E+99", "1e1.5", "1e99999999999", ".", "1e2147483647",
-	"9223372036854775808", "5000000000", "2026-02-31T00:00:00Z", "2026-01-01t00:00:00z", "2026-01-01T00:00:00", "2026-01-01T00:00:00x5Z", "2026-01-01T24:00:00Z", "2026-01-01T00:00:60Z",
+	"9223372036854775808", "5000000000", "2026-02-31T00:00:00Z", "2025-02-29T00:00:00Z", "1900-02-29T00:00:00Z", "2026-04-31T00:00:00Z", "2026-13-01T00:00:00Z", "2026-00-01T00:00:00Z", "2026-01-00T00:00:00Z", "2026-01-01t00:00:00z", "2026-01-01T00:00:00", "2026-01-01T00:00:00x5Z", "2026-01-01T24:00:00Z", "2026-01-01T00:00:60Z",
 	"2026-01-01T00:00:00ZTgarbage", "2026-01-01T00:00:00.123Z", "2026-01-01T00:00:00+99:99", "2026-01-01T00:00:00,5Z", "=", "A", "AAA\n=", "null", "\u202e",
 }
 
@@ -66,11 +65,6 @@ func fieldsOf(of fieldSchema, path []string) []field {
 // values are what is written into a field: garbage, and values that it takes.
 func (f field) values() []any {
 	all := append([]any{good(f.schema)}, others...)
-	if f.schema.Type == "string" && f.schema.Format != "" {
-		// API servers take any list for a text with a format (k8s.io/kube-openapi, pkg/validation/validate/type.go). It is left
-		// out when the object is decoded, and named.
-		all = slices.DeleteFunc(all, func(value any) bool { _, isList := value.([]any); return isList })
-	}
 	for _, each := range f.schema.Enum {
 		all = append(all, string(each.Raw[1:len(each.Raw)-1]))
 	}
@@ -120,7 +114,7 @@ func word(of fieldSchema) string {
 	for _, each := range words {
 		long := of.MinLength == nil || int64(len(each)) >= *of.MinLength
 		fits := of.Pattern == "" || regexp.MustCompile(of.Pattern).MatchString(each)
-		if formatted := of.Format == "" || of.Format == "duration" && each == "1h" || of.Format == "date-time" && strings.HasPrefix(each, "20") || of.Format == "byte" && each == "AAAA"; long && fits && formatted {
+		if long && fits {
 			return each
 		}
 	}

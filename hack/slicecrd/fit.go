@@ -26,20 +26,33 @@ var bounds = map[reflect.Kind][2]float64{
 	reflect.Int64: {-(1<<53 - 1), 1<<53 - 1},
 }
 
+// A time in RFC 3339: day is one that its month has, in its year.
+const (
+	day = `([0-9]{4}-((0[13578]|1[02])-(0[1-9]|[12][0-9]|3[01])|(0[469]|11)-(0[1-9]|[12][0-9]|30)|02-(0[1-9]|1[0-9]|2[0-8]))` +
+		`|([0-9]{2}(0[48]|[2468][048]|[13579][26])|([02468][048]|[13579][26])00)-02-29)`
+	clock = `([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]`
+	zone  = `(Z|[+-]([01][0-9]|2[0-3]):[0-5][0-9])`
+)
+
 // texts are the types that are written as text, with what their decoders take of it, and how long that is at most.
 var texts = map[reflect.Type]struct {
 	pattern string
 	most    int64
 }{
-	reflect.TypeFor[metav1.Time]():      {`^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,9})?(Z|[+-]([01][0-9]|2[0-3]):[0-5][0-9])$`, 40},
-	reflect.TypeFor[metav1.MicroTime](): {`^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{6}(Z|[+-]([01][0-9]|2[0-3]):[0-5][0-9])$`, 40},
+	reflect.TypeFor[metav1.Time]():      {`^` + day + `T` + clock + `(\.[0-9]{1,9})?` + zone + `$`, 40},
+	reflect.TypeFor[metav1.MicroTime](): {`^` + day + `T` + clock + `\.[0-9]{6}` + zone + `$`, 40},
+	reflect.TypeFor[[]byte]():           {`^([A-Za-z0-9+/]{4}[\r\n]*)*([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?[\r\n]*$`, 1 << 20},
 	// Of so many parts with so many digits the sum is no more than a duration holds.
 	reflect.TypeFor[metav1.Duration]():   {`^([0-9]{1,5}(\.[0-9]{1,9})?h)?([0-9]{1,7}(\.[0-9]{1,9})?m)?([0-9]{1,9}(\.[0-9]{1,9})?s)?([0-9]{1,12}(\.[0-9]{1,9})?ms)?([0-9]{1,15}(\.[0-9]{1,9})?(us|µs))?([0-9]{1,17}ns)?$|^0$`, 64},
 	reflect.TypeFor[resource.Quantity](): {`^(\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|([eE](\+|-)?[0-9]{1,2}))?$`, 64},
 }
 
-// fit has the API server refuse what a type does not decode, wherever a schema is of a field of it.
+// fit has the API server refuse what a type does not decode, wherever a schema is of a field of it. No text keeps a format:
+// API servers take any list for a text with one (k8s.io/kube-openapi, pkg/validation/validate/type.go), and a pattern says more.
 func fit(schema *apiextensionsv1.JSONSchemaProps, of reflect.Type) {
+	if schema.Type == "string" {
+		schema.Format = ""
+	}
 	for of.Kind() == reflect.Pointer {
 		of = of.Elem()
 	}

@@ -41,7 +41,7 @@ type Weekday string
 //
 // +kubebuilder:validation:XValidation:rule="has(self.start) != has(self.from)",message="say when it opens: either start, or from with the days"
 // +kubebuilder:validation:XValidation:rule="!has(self.days) || has(self.from)",message="days need from"
-// +kubebuilder:validation:XValidation:rule="self.duration >= duration('1m') && self.duration <= duration('168h')",message="duration must be from 1m to 168h"
+// +kubebuilder:validation:XValidation:rule="duration(self.duration) >= duration('1m') && duration(self.duration) <= duration('168h')",message="duration must be from 1m to 168h"
 type Window struct {
 	// start is when it opens, as five fields of cron.
 	// +optional

@@ -158,6 +158,11 @@ type CopySpec struct {
 	// changed at any time.
 	// +optional
 	Verify CopyVerify `json:"verify,omitempty"`
+	// devices has device nodes (block and character devices among the files) made at the destination. Without it a copy that
+	// meets one fails and names it: by such a node a pod can reach a device of the machine that it runs on. Default: false. It
+	// may be changed at any time.
+	// +optional
+	Devices bool `json:"devices,omitempty"`
 	// prefetch is of how many ordinals whose turn comes next warm passes are made while another one is on its way, so
 	// that little is left when it is theirs. The pods, claims and disks of all of them are there at once. Default: 0.
 	// It may be changed at any time.

@@ -91,6 +91,8 @@ func TestHostileSender(t *testing.T) {
 		"a link to what is below a link":  {entries: []entry.Entry{root, out, {Path: "z", Kind: entry.Link, Target: "out/secret"}}},
 		"K12: an attribute of the kernel": {entries: []entry.Entry{root, {Path: "x", Kind: entry.File, Names: 1, Xattrs: []entry.Xattr{{Name: "trusted.overlay.opaque", Value: []byte("y")}}}}},
 		"K12: a label of the machine":     {entries: []entry.Entry{root, {Path: "x", Kind: entry.Directory, Xattrs: []entry.Xattr{{Name: "security.selinux", Value: []byte("a")}}}}},
+		"K12: a disk of the machine":      {entries: []entry.Entry{root, {Path: "x", Kind: entry.BlockDevice, Device: 0x800, Names: 1}}},
+		"K12: the machine's memory":       {entries: []entry.Entry{root, {Path: "x", Kind: entry.CharDevice, Device: 0x101, Names: 1}}},
 		"a link to nothing":               {entries: []entry.Entry{root, {Path: "z", Kind: entry.Link, Target: "a"}}},
 		"a file in no folder":             {entries: []entry.Entry{root, file("d/x")}, file: abc},
 		"a device among files":            {entries: []entry.Entry{root, {Path: "x", Kind: entry.Device, Size: 5}}},

@@ -58,6 +58,8 @@ type merge struct {
 	// Files with several names: which are being written, and which of the receiver's own are taken.
 	writing sync.Map // path -> chan struct{}
 	taken   *taken
+	// nodes are the device nodes that were refused.
+	nodes []string
 }
 
 func (m *merge) run(ctx context.Context) error {
@@ -81,6 +83,12 @@ func (m *merge) run(ctx context.Context) error {
 		if err := m.leaveUntil(source.Path); err != nil {
 			return err
 		}
+		if m.refuses(source) {
+			if len(m.nodes) == mostNamed {
+				return m.refused()
+			}
+			continue // what is there instead is removed before the next one
+		}
 		var own *entry.Entry
 		if m.there != nil && m.there.Path == source.Path {
 			own = m.there
@@ -102,7 +110,7 @@ func (m *merge) run(ctx context.Context) error {
 			return err
 		}
 	}
-	return nil
+	return m.refused()
 }
 
 // advance goes to the next one of the receiver's own.
@@ -230,6 +238,9 @@ func (m *merge) link(ctx context.Context, source, own *entry.Entry) error {
 	target, err := reader.Look(source.Target)
 	if err != nil {
 		return err
+	}
+	if target == nil && len(m.nodes) > 0 {
+		return m.refused()
 	}
 	if target == nil || target.Kind == entry.Directory {
 		if m.receiver.options.Settled {

@@ -106,7 +106,7 @@ func (p *pair) run(settled bool) (Outcome, error) {
 	if p.changeSender != nil {
 		p.changeSender(&from)
 	}
-	to := ReceiverOptions{Tree: destination, Settled: settled, Compare: differ.Quick, Verify: VerifyFull, Workers: 3, Patience: 20 * time.Second, Log: quiet(p), Now: time.Now}
+	to := ReceiverOptions{Tree: destination, Settled: settled, Compare: differ.Quick, Verify: VerifyFull, Devices: true, Workers: 3, Patience: 20 * time.Second, Log: quiet(p), Now: time.Now}
 	if p.changeReceiver != nil {
 		p.changeReceiver(&to)
 	}

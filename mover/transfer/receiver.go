@@ -40,6 +40,8 @@ type ReceiverOptions struct {
 	Verify  Verify
 	// Copy tells this copy from every other one: what was read of it counts for no other. Empty: nothing is kept.
 	Copy string
+	// Devices has device nodes made. Without it the pass fails at them, and names them.
+	Devices bool
 	// Workers is how many connections ask for content.
 	Workers int
 	// Patience is for how long nothing may get any further.

@@ -249,7 +249,7 @@ func (w writer) spec() manifest.Spec {
 		Namespace: w.action.Ref.Namespace, Name: w.action.Copy.Pod, Owner: w.Owner, Fence: w.action.Fence, Claim: w.action.Ref.Name,
 		Attempt: w.action.Copy.Attempt, Pass: w.action.Copy.Pass, Content: w.action.Copy.Content, Connect: w.action.Copy.Address, Relayed: w.action.Copy.Relayed,
 		Fresh: w.action.Copy.Fresh, Warm: w.action.Copy.Warm, Node: w.action.Copy.Node, Image: w.Copy.Image, Resources: w.Copy.Resources,
-		Verify: cmp.Or(string(w.action.Copy.Verify), "None"), Copy: w.action.Copy.Copy,
+		Verify: cmp.Or(string(w.action.Copy.Verify), "None"), Copy: w.action.Copy.Copy, Devices: w.Copy.Devices,
 	}
 	if w.Copy.Bandwidth != nil {
 		spec.Bandwidth = w.Copy.Bandwidth.String()

@@ -53,6 +53,9 @@ func Receiver(s Spec) *corev1.Pod {
 	if s.Content {
 		args = append(args, "--compare=Content")
 	}
+	if s.Devices {
+		args = append(args, "--devices")
+	}
 	pod := s.pod(RoleReceiver, args)
 	pod.Labels[IncomingLabelKey] = s.Claim
 	if s.Relayed {
@@ -186,7 +189,7 @@ func (s Spec) container(name string, args []string) corev1.Container {
 }
 
 func (s Spec) secure(pod *corev1.Pod) {
-	security := AsRoot()
+	security := AsRoot(s.Devices)
 	if s.Security != nil {
 		security = *s.Security
 	}

@@ -110,6 +110,8 @@ type Spec struct {
 	Verify, Copy string
 	// Content: files of one size and time are compared too. It is for the pass after one that ended Different.
 	Content bool
+	// Devices has device nodes made at the destination.
+	Devices bool
 
 	// Image has the program /mover.
 	Image       string
@@ -156,10 +158,14 @@ type Security struct {
 	Container *corev1.SecurityContext
 }
 
-// AsRoot are the rights with which all that a mover keeps can be kept: owners, modes, devices and
-// capabilities of files that belong to anybody. Pod Security "baseline" admits them; "restricted" refuses
+// AsRoot are the rights with which all that a mover keeps can be kept: owners, modes and capabilities of files that belong
+// to anybody, and device nodes only where they are to be made. Pod Security "baseline" admits them; "restricted" refuses
 // root and every capability.
-func AsRoot() Security {
+func AsRoot(devices bool) Security {
+	rights := []corev1.Capability{"CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "SETFCAP"}
+	if devices {
+		rights = append(rights, "MKNOD")
+	}
 	return Security{
 		Pod: &corev1.PodSecurityContext{
 			RunAsUser: new(int64(0)), RunAsGroup: new(int64(0)), RunAsNonRoot: new(false),
@@ -169,7 +175,7 @@ func AsRoot() Security {
 			AllowPrivilegeEscalation: new(false), ReadOnlyRootFilesystem: new(true),
 			Capabilities: &corev1.Capabilities{
 				Drop: []corev1.Capability{"ALL"},
-				Add:  []corev1.Capability{"CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "MKNOD", "SETFCAP"},
+				Add:  rights,
 			},
 		},
 	}

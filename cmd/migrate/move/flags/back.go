@@ -85,6 +85,9 @@ func copyBack(asked api.CopySpec) []string {
 	if asked.Verify != api.CopyVerifyFull {
 		add("verify", wordFor(verifyWords, asked.Verify))
 	}
+	if asked.Devices {
+		add("devices", "allow")
+	}
 	if asked.Prefetch > 0 {
 		add("prefetch", strconv.Itoa(int(asked.Prefetch)))
 	}

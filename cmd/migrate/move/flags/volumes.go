@@ -21,7 +21,7 @@ const volumeHelp = "how the data of a claim template moves, as `TEMPLATE=METHOD`
 
 const (
 	emptyWords = "fills-from-peers, ready-when-filled, returns-to-kept"
-	copyWords  = "size=SIZE, transport=auto|direct|relay, service=cluster-ip|node-port|load-balancer|export, address=HOST:PORT, bandwidth=BYTES, run-as=USER[:GROUP], warm=auto|mount|snapshot|none, downtime=DURATION, limit=DURATION, cutover=automatic|manual|now|2026-12-01T02:00:00Z, prefetch=0..8, verify=full|changed"
+	copyWords  = "size=SIZE, transport=auto|direct|relay, service=cluster-ip|node-port|load-balancer|export, address=HOST:PORT, bandwidth=BYTES, run-as=USER[:GROUP], warm=auto|mount|snapshot|none, downtime=DURATION, limit=DURATION, cutover=automatic|manual|now|2026-12-01T02:00:00Z, prefetch=0..8, verify=full|changed, devices=refuse|allow"
 
 	snapshotWords = "class=VOLUMESNAPSHOTCLASS, size=SIZE"
 )
@@ -124,6 +124,9 @@ var cutoverWords = map[string]api.CopyCutover{"automatic": api.CutoverAutomatic,
 // verifyWords say what is read of both sides once an ordinal is down.
 var verifyWords = map[string]api.CopyVerify{"full": api.CopyVerifyFull, "changed": api.CopyVerifyChanged}
 
+// deviceWords say whether device nodes are copied.
+var deviceWords = map[string]bool{"refuse": false, "allow": true}
+
 // readCopy reads what is asked for of method Copy, and says whether it could be read.
 func readCopy(word string, asked *api.CopySpec) (read bool) {
 	key, value, _ := strings.Cut(word, "=")
@@ -155,6 +158,9 @@ func readCopy(word string, asked *api.CopySpec) (read bool) {
 		return asked.DowntimeLimit != nil
 	case "verify":
 		asked.Verify, read = verifyWords[value]
+		return read
+	case "devices":
+		asked.Devices, read = deviceWords[value]
 		return read
 	case "cutover":
 		return readCutover(value, asked)
