@@ -233,6 +233,7 @@ generate: ## Deep copies, the resource definitions, the pages that the code writ
 	$(CRDGEN) crd paths=./migration/v1alpha1 output:crd:dir=config/crd
 	$(CRDGEN) crd:generateEmbeddedObjectMeta=true paths=./slices/v1alpha1 output:crd:dir=config/crd
 	$(GO) run ./hack/slicecrd config/crd/apps.sliceshift.io_statefulsets.yaml config/crd/migration.sliceshift.io_migrations.yaml
+	$(GO) test -count=1 ./config -run TestConstrainedRoles -update
 	$(GO) test -count=1 ./docs -run 'TestScenarios|TestFigures|TestMessages|TestPreflight|TestRecipes|TestMetrics$$|TestAlerts|TestDashboard|TestReference' -update
 	$(GO) test -count=1 ./cmd/migrate -run 'TestReference' -update
 	$(GO) test -count=1 ./charts -run TestSchema -update
@@ -250,7 +251,7 @@ verify: generate ## Fail when what is generated, formatted or required has drift
 	cd e2e/steady && $(GO) mod tidy -diff
 	for each in hack/release/tools/*; do (cd $$each && $(GO) mod tidy -diff) || exit 1; done
 	cd site/tools && $(GO) mod tidy -diff
-	@git diff --exit-code -- config/crd charts docs/scenarios.md docs/messages.md docs/metrics.md docs/preflight.md docs/recipes.md docs/reference-*.md config/monitoring $(FIGURES) migration/v1alpha1 slices/v1alpha1
+	@git diff --exit-code -- config/crd config/impersonation charts docs/scenarios.md docs/messages.md docs/metrics.md docs/preflight.md docs/recipes.md docs/reference-*.md config/monitoring $(FIGURES) migration/v1alpha1 slices/v1alpha1
 	@git ls-files --others --exclude-standard -- config/crd config/monitoring docs | tee /dev/stderr | (! grep -q .)
 
 # promtool comes out of the package of Debian, which is not installed: that would start a server.

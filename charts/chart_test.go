@@ -135,9 +135,35 @@ func (o objects) forHelm() objects {
 	return o
 }
 
+// unbounded is a cluster that does not constrain impersonation.
+var unbounded = []string{"--kube-version", "1.35.0"}
+
+// TestChartConstrains: where the cluster constrains impersonation, or may, the roles are those of kustomize's component.
+func TestChartConstrains(t *testing.T) {
+	bounded, old := kustomized(t, "testdata/impersonation").forHelm(), kustomized(t, "../config").forHelm()
+	for name, tc := range map[string]struct {
+		args []string
+		want objects
+	}{
+		"known":        {[]string{"--kube-version", "1.36.0"}, bounded},
+		"not known":    {unbounded, old},
+		"asked for":    {[]string{"--kube-version", "1.37.1", "--set", "rbac.impersonation=constrained"}, bounded},
+		"the old rule": {[]string{"--kube-version", "1.36.0", "--set", "rbac.impersonation=legacy"}, old},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tc.want, render(t, tc.args...)); diff != "" {
+				t.Errorf("-kustomize +helm:\n%s", diff)
+			}
+		})
+	}
+	if _, complaints, err := helm(t, append([]string{"template", "sliceshift", chart, "--set", "rbac.impersonation=constrained"}, unbounded...)...); err == nil || !strings.Contains(complaints, "leave rbac.impersonation at auto") {
+		t.Errorf("for a cluster that does not know it: %v: %s", err, complaints)
+	}
+}
+
 // TestChartIsConfig: with no value changed the chart is what kustomize makes of config, object by object.
 func TestChartIsConfig(t *testing.T) {
-	want, got := kustomized(t, "../config").forHelm(), render(t)
+	want, got := kustomized(t, "../config").forHelm(), render(t, unbounded...)
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-kustomize +helm:\n%s", diff)
 	}
@@ -160,7 +186,7 @@ func TestChartHasPolicies(t *testing.T) {
 
 // TestChartHasPage: with its value the page is served as by kustomize's component, and by a certificate where there is one.
 func TestChartHasPage(t *testing.T) {
-	want, got := kustomized(t, "testdata/ui").forHelm(), render(t, "--set", "ui.enabled=true")
+	want, got := kustomized(t, "testdata/ui").forHelm(), render(t, append([]string{"--set", "ui.enabled=true"}, unbounded...)...)
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-kustomize +helm:\n%s", diff)
 	}

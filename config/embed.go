@@ -23,6 +23,9 @@ var crdFiles embed.FS
 //go:embed rbac/*.yaml manager/manager.yaml
 var managerFiles embed.FS
 
+//go:embed impersonation/manager_role.yaml impersonation/impersonated_role.yaml
+var impersonationFiles embed.FS
+
 //go:embed fence/statefulset.yaml fence/scale.yaml
 var fenceFiles embed.FS
 
@@ -58,10 +61,34 @@ func CRDs() ([]*apiextensionsv1.CustomResourceDefinition, error) {
 // which it can be applied: see order. The caller may change them.
 func ManagerObjects() ([]*unstructured.Unstructured, error) {
 	objects, err := read(managerFiles, "manager/*.yaml", "rbac/*.yaml")
+	sortObjects(objects)
+	return objects, err
+}
+
+// ConstrainedObjects returns the ManagerObjects with constrained impersonation: what the manager does as another
+// account is bounded, verb by verb. An API server before Kubernetes 1.36 knows no such verbs, and lets the manager act
+// as nobody then. The caller may change them.
+func ConstrainedObjects() ([]*unstructured.Unstructured, error) {
+	objects, err := ManagerObjects()
+	if err != nil {
+		return nil, err
+	}
+	constrained, err := read(impersonationFiles, "impersonation/*.yaml")
+	for _, object := range constrained {
+		objects = slices.DeleteFunc(objects, func(other *unstructured.Unstructured) bool {
+			return other.GetKind() == object.GetKind() && other.GetName() == object.GetName()
+		})
+	}
+	objects = append(objects, constrained...)
+	sortObjects(objects)
+	return objects, err
+}
+
+// sortObjects sorts objects into the order in which they can be applied.
+func sortObjects(objects []*unstructured.Unstructured) {
 	slices.SortStableFunc(objects, func(a, b *unstructured.Unstructured) int {
 		return cmp.Compare(slices.Index(order, a.GetKind()), slices.Index(order, b.GetKind()))
 	})
-	return objects, err
 }
 
 // FenceObjects returns the admission policies, each with its binding, that let nobody

@@ -28,6 +28,9 @@ import (
 
 // unreachable is for a cluster that could not be asked.
 func unreachable(err error) plan.Decision {
+	if endpoint.NotLent(err) {
+		return *plan.Stalled(api.ReasonPermissionMissing, endpoint.OneLine(err), plan.RemedyLending)
+	}
 	if apierrors.IsForbidden(err) {
 		return *plan.Stalled(api.ReasonPermissionMissing, endpoint.OneLine(err), plan.RemedyRights)
 	}

@@ -133,8 +133,8 @@ type Options struct {
 
 // NewEngine prepares the engine of one migration. It talks to no cluster yet.
 func NewEngine(m *api.Migration, options Options) *Engine {
-	source := endpoint.Endpoint{Side: plan.SourceSide, Cluster: options.Source.Name(), Flags: options.Source.Flags(), Namespace: m.Spec.Source.Namespace, Set: m.Spec.Source.Name, Live: clusters.Judged(options.Source.Live()), Skew: options.Source.Skew}
-	destination := endpoint.Endpoint{Side: plan.DestinationSide, Cluster: options.Destination.Name(), Flags: options.Destination.Flags(), Namespace: m.Spec.Destination.Namespace, Set: m.Spec.Destination.Name, Live: clusters.Judged(options.Destination.Live()), Skew: options.Destination.Skew}
+	source := endpoint.Endpoint{Side: plan.SourceSide, Cluster: options.Source.Name(), Flags: options.Source.Flags(), Namespace: m.Spec.Source.Namespace, Set: m.Spec.Source.Name, Live: clusters.Judged(options.Source.Live()), Lender: options.Source.Lender, Skew: options.Source.Skew}
+	destination := endpoint.Endpoint{Side: plan.DestinationSide, Cluster: options.Destination.Name(), Flags: options.Destination.Flags(), Namespace: m.Spec.Destination.Namespace, Set: m.Spec.Destination.Name, Live: clusters.Judged(options.Destination.Live()), Lender: options.Destination.Lender, Skew: options.Destination.Skew}
 	for _, p := range []*endpoint.Endpoint{&source, &destination} {
 		if p.Namespace == "" {
 			p.Namespace = m.Namespace

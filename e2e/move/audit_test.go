@@ -47,10 +47,12 @@ func startAudited(t *testing.T, name string, flags ...string) *audited {
 type request struct {
 	User             user
 	ImpersonatedUser *user
-	Verb             string
-	RequestURI       string
-	ObjectRef        *struct{ APIGroup, Resource, Subresource string }
-	ResponseStatus   struct {
+	// AuthenticationMetadata says by which verb of constrained impersonation somebody acts as another.
+	AuthenticationMetadata *struct{ ImpersonationConstraint string }
+	Verb                   string
+	RequestURI             string
+	ObjectRef              *struct{ APIGroup, Resource, Subresource string }
+	ResponseStatus         struct {
 		Code    int32
 		Message string
 	}
@@ -127,9 +129,14 @@ func (u usage) add(r *request) {
 	if r.right() == podsCreate && !strings.Contains(r.RequestURI, "dryRun=All") {
 		put(r.actor(), podsForGood)
 	}
-	if r.ImpersonatedUser != nil {
-		put(r.User.Username, "serviceaccounts impersonate")
+	if r.ImpersonatedUser == nil {
+		return
 	}
+	if r.AuthenticationMetadata == nil || r.AuthenticationMetadata.ImpersonationConstraint == "" {
+		put(r.User.Username, "serviceaccounts impersonate")
+		return
+	}
+	put(r.User.Username, "serviceaccounts.authentication.k8s.io "+r.AuthenticationMetadata.ImpersonationConstraint)
 }
 
 // A right that the mover has for a dry run alone.
@@ -144,10 +151,10 @@ func together(rights map[string]map[string]bool, users ...string) map[string]boo
 	return all
 }
 
-// shipped are the rights that roles grant, one by one.
+// shipped are the rights that roles grant, one by one, where impersonation is constrained.
 func shipped(t *testing.T, roles ...string) map[string]bool {
 	t.Helper()
-	objects, err := config.ManagerObjects()
+	objects, err := config.ConstrainedObjects()
 	if err != nil {
 		t.Fatal(err)
 	}

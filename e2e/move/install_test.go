@@ -78,7 +78,7 @@ func (b *bare) says(text string, wants ...string) {
 // there. Those of the status are left out by the generation where there is one.
 func (b *bare) versions() map[string]string {
 	b.t.Helper()
-	objects, err := config.ManagerObjects()
+	objects, err := config.ConstrainedObjects()
 	if err != nil {
 		b.t.Fatal(err)
 	}

@@ -76,6 +76,8 @@ var powers = map[power][]string{
 var worth = map[string][]power{
 	"sliceshift-manager":                    {readSecrets, otherNames, writeMoves, forgeMoves},
 	"sliceshift-slices":                     {anyPod, insidePods, stopPods, forgeMoves},
+	"sliceshift-impersonated":               nil, // and with the manager's role: TestConstrainedImpersonation
+	"sliceshift-impersonated-dependencies":  nil,
 	"sliceshift-leader-election":            nil,
 	"sliceshift-metrics-auth":               {identities},
 	"sliceshift-metrics-reader":             nil,
@@ -132,7 +134,7 @@ func TestRolesReach(t *testing.T) {
 	j := startJudged(t, "powers")
 	j.namespace("shop")
 	j.namespace("elsewhere")
-	objects, err := config.ManagerObjects()
+	objects, err := config.ConstrainedObjects()
 	j.must(err)
 	seen := map[string]bool{}
 	for _, object := range objects {

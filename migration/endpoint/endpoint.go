@@ -31,6 +31,8 @@ type Endpoint struct {
 	// Cached answers from a watched view; live asks the API server.
 	Cached client.Reader
 	Live   client.Client
+	// Lender is whoever lends Live its identity, and as whom; nil, or no client: it has its own.
+	Lender func() (lender client.Client, user string, err error)
 	// Skew is how far the clock of the cluster is ahead of ours; nil: it is taken for ours.
 	Skew func() time.Duration
 }

@@ -15,6 +15,11 @@ func LacksRight(err error) bool {
 	return apierrors.IsForbidden(err) && strings.Contains(err.Error(), `User "`) && strings.Contains(err.Error(), " cannot ")
 }
 
+// NotLent says whether an API server refused to let one identity act as another one.
+func NotLent(err error) bool {
+	return LacksRight(err) && strings.Contains(err.Error(), " cannot impersonate")
+}
+
 // WebhookRefused says whether an admission webhook kept a request from being carried out, whatever code that
 // was answered with: one that denies chooses its own, and for one that fails it is 500 (kubernetes apiserver,
 // admission/plugin/webhook, errors/statuserror.go and the dispatchers; util/webhook/error.go).

@@ -9,6 +9,9 @@ import (
 // RemedyRights mends a missing right.
 const RemedyRights = "bind the ClusterRoles sliceshift-mover and sliceshift-mover-cluster to the identity that is used there"
 
+// RemedyLending mends a right that the manager lacks, to act as the ServiceAccount of a Migration.
+const RemedyLending = "install the roles of the manager as this cluster knows them: kubectl migrate install; with --impersonation=legacy where an API server is older than Kubernetes 1.36, or has the feature gate ConstrainedImpersonation off"
+
 // RemedyDependencyRights mends a right that is missing for copies.
 const RemedyDependencyRights = "bind the ClusterRole sliceshift-mover-dependencies to the identity that is used there, in the namespace of that side; or set spec.dependencies.mode to Check and make the copies yourself"
 

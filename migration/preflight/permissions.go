@@ -129,8 +129,25 @@ func baseRights(m *api.Migration) []Rule {
 	}
 }
 
-// missingOf asks the API server of a side which of the rights are not granted.
+// missingOf asks the API server of a side which of the rights are not granted. Where the identity is lent, it asks as well
+// which of them the lender may not use as that one.
 func missingOf(ctx context.Context, at endpoint.Endpoint, rules []Rule, remedy string) (*plan.Finding, error) {
+	lacking, err := lackingOf(ctx, at, rules)
+	if err != nil {
+		return nil, err
+	}
+	if len(lacking) == 0 {
+		return notLent(ctx, at, rules)
+	}
+	return &plan.Finding{
+		Check: checkRights, Reason: api.ReasonPermissionMissing, Object: at.Object(),
+		Message: fmt.Sprintf("the identity used in cluster %s may not: %s (namespace %s)", at.Cluster, strings.Join(lacking, ", "), at.Namespace),
+		Remedy:  remedy,
+	}, nil
+}
+
+// lackingOf are the rights that are not granted, as kubectl writes them.
+func lackingOf(ctx context.Context, at endpoint.Endpoint, rules []Rule) ([]string, error) {
 	known, err := grantsOf(ctx, at)
 	if err != nil {
 		return nil, err
@@ -154,15 +171,9 @@ func missingOf(ctx context.Context, at endpoint.Endpoint, rules []Rule, remedy s
 			})
 		}
 	}
-	if err := endpoint.Together(checks...); err != nil || len(lacking) == 0 {
-		return nil, err
-	}
+	err = endpoint.Together(checks...)
 	slices.Sort(lacking)
-	return &plan.Finding{
-		Check: checkRights, Reason: api.ReasonPermissionMissing, Object: at.Object(),
-		Message: fmt.Sprintf("the identity used in cluster %s may not: %s (namespace %s)", at.Cluster, strings.Join(lacking, ", "), at.Namespace),
-		Remedy:  remedy,
-	}, nil
+	return lacking, err
 }
 
 // MissingPermissions finds the rights that are missing on either side.

@@ -37,3 +37,12 @@ app.kubernetes.io/component: manager
 {{- define "sliceshift.knowsPolicies" -}}
 {{- if semverCompare ">=1.30.0-0" .Capabilities.KubeVersion.Version }}yes{{ end }}
 {{- end }}
+
+{{/* Whether what the manager does as another account is bounded, which an API server before 1.36 does not know. */}}
+{{- define "sliceshift.constrained" -}}
+{{- $known := semverCompare ">=1.36.0-0" .Capabilities.KubeVersion.Version }}
+{{- if and (eq .Values.rbac.impersonation "constrained") (not $known) }}
+{{- fail (printf "Kubernetes %s does not constrain impersonation, which needs 1.36: the manager could act as nobody; leave rbac.impersonation at auto" .Capabilities.KubeVersion.Version) }}
+{{- end }}
+{{- if and $known (ne .Values.rbac.impersonation "legacy") }}yes{{ end }}
+{{- end }}

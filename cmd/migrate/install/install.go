@@ -29,6 +29,7 @@ type installOptions struct {
 	timeout        time.Duration
 	print          bool
 	dryRun, output *command.Choice
+	impersonation  *command.Choice
 
 	// namespace is what -n says, if anything.
 	namespace string
@@ -56,6 +57,9 @@ Three admission policies can come with it. They need Kubernetes 1.30.
 Set to false, a flag takes its policy away; without the flag the last two stay as they
 are. A cluster that a manager reaches from outside gets them with --crds-only.
 
+What the manager may do as the ServiceAccount that a Migration names is bounded where the
+API server knows such bounds (--impersonation=auto, Kubernetes 1.36): to what moves need.
+
 "migrate run" needs nothing of this.
 
 Exit codes: 0 done, 1 error, 2 usage, 3 refused, 4 timeout.`
@@ -79,6 +83,7 @@ func newInstall(c *command.Common) *cobra.Command { return newInstallOf(&install
 
 func newInstallOf(o *installOptions) *cobra.Command {
 	o.dryRun, o.output = command.NewChoice("none", "none", "client"), command.NewChoice("", "json", "yaml")
+	o.impersonation = command.NewChoice(automatic, automatic, constrained, legacy)
 	cmd := o.Command(o, &cobra.Command{
 		Use: "install", Short: "Put the manager and its resource definitions into a cluster",
 		Long: installHelp, Example: installExamples,
@@ -89,6 +94,7 @@ func newInstallOf(o *installOptions) *cobra.Command {
 	flags.BoolVar(&o.authors, authorsFlag, true, "let nobody use by a Migration an account or a Secret that they may not use; false: let them")
 	flags.BoolVar(&o.fence, fenceFlag, false, "let nobody but a migration scale what the migration holds; false: let them again")
 	flags.BoolVar(&o.volumes, volumesFlag, false, "bound the volumes of movers that ConfigMaps name; false: let them again")
+	flags.Var(o.impersonation, impersonationFlag, "what the manager may do as others: what moves need (constrained, Kubernetes 1.36), or all that they may (legacy); auto: constrained where it is known; --print: legacy")
 	flags.BoolVar(&o.forceConflicts, "force-conflicts", false, "overwrite what others have changed")
 	flags.BoolVar(&o.wait, "wait", true, "wait until the manager runs")
 	flags.DurationVar(&o.timeout, "timeout", installTimeout, "how long it may take")
@@ -136,11 +142,15 @@ func (o *installOptions) prints() bool { return o.print || o.dryRun.Value == "cl
 
 // printManifests writes what an installation from nothing would apply.
 func (o *installOptions) printManifests() error {
-	p, err := o.parts("")
+	bounded := o.impersonation.Value == constrained
+	p, err := o.parts("", bounded)
 	if err != nil {
 		return err
 	}
 	objects := slices.Concat(p.crds, p.manager)
+	if bounded {
+		objects = append(objects, p.bounds...)
+	}
 	for _, policy := range o.policies(p) {
 		if policy.want == applied {
 			objects = append(objects, policy.objects...)
@@ -158,7 +168,11 @@ func (o *installOptions) apply(ctx context.Context, target *target) error {
 		return command.Refusedf("cluster %s has a manager in namespace %s already, and two would act on the same Migrations: leave out --namespace to update it, or remove it first: %s uninstall",
 			target.cluster, at, o.Program)
 	}
-	p, err := o.parts(at)
+	bounded, err := o.constrains(ctx, target)
+	if err != nil {
+		return err
+	}
+	p, err := o.parts(at, bounded)
 	if err != nil {
 		return err
 	}
@@ -167,11 +181,11 @@ func (o *installOptions) apply(ctx context.Context, target *target) error {
 			return err
 		}
 	}
-	return o.applyParts(ctx, target, p)
+	return o.applyParts(ctx, target, p, bounded)
 }
 
 // applyParts applies the definitions first, because the policies are about them.
-func (o *installOptions) applyParts(ctx context.Context, target *target, p *parts) error {
+func (o *installOptions) applyParts(ctx context.Context, target *target, p *parts, bounded bool) error {
 	target.force = o.forceConflicts
 	if err := target.applyAll(ctx, p.crds); err != nil {
 		return err
@@ -179,7 +193,7 @@ func (o *installOptions) applyParts(ctx context.Context, target *target, p *part
 	if err := target.awaitEstablished(ctx, p.crds); err != nil {
 		return err
 	}
-	if err := target.applyAll(ctx, p.manager); err != nil {
+	if err := o.applyManager(ctx, target, p, bounded); err != nil {
 		return err
 	}
 	for _, policy := range o.policies(p) {

@@ -43,6 +43,7 @@ func newConsole(args ...string) *commandtest.Console { return commandtest.New(Co
 func TestInstallPrints(t *testing.T) {
 	for name, args := range map[string][]string{
 		"install.yaml":         {"--image", "registry.example.com/manager:v1"},
+		"install_bounded.yaml": {"--impersonation", "constrained"},
 		"install_fence.yaml":   {"--crds-only", "--fence"},
 		"install_moved.yaml":   {"-n", "movers", "--guard-volumes"},
 		"install_without.yaml": {"--crds-only", "--check-authors=false", "--guard-volumes=false"},
@@ -117,7 +118,7 @@ func TestInstallOnAnOldCluster(t *testing.T) {
 					return unknown
 				},
 			})
-			all, err := embedded(defaultNamespace)
+			all, err := embedded(defaultNamespace, false)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -200,7 +201,7 @@ func newInstallation(t *testing.T, calls interceptor.Funcs, objects ...client.Ob
 	}
 	out := &bytes.Buffer{}
 	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithInterceptorFuncs(calls).Build()
-	return installation{&target{cluster: "east", kubectl: shell.Kubectl{Flags: "--context east"}, client: c, out: out, clock: utilclock.RealClock{}, timeout: time.Minute}, out}
+	return installation{&target{cluster: "east", kubectl: shell.Kubectl{Flags: "--context east"}, client: c, version: func(context.Context) (string, error) { return "v1.36.3", nil }, out: out, clock: utilclock.RealClock{}, timeout: time.Minute}, out}
 }
 
 // managerIn is the binding by which an installed manager is found.
@@ -213,7 +214,7 @@ func managerIn(namespace string) client.Object {
 
 func installOf(t *testing.T, namespace string) *installOptions {
 	t.Helper()
-	return &installOptions{Common: command.NewCommon(newConsole().Environment), namespace: namespace}
+	return &installOptions{Common: command.NewCommon(newConsole().Environment), namespace: namespace, impersonation: command.NewChoice(automatic)}
 }
 
 func TestInstallRefusesASecondManager(t *testing.T) {
@@ -276,7 +277,7 @@ func TestTitleOf(t *testing.T) {
 // deleted.
 func TestForeignNamespace(t *testing.T) {
 	at := newInstallation(t, interceptor.Funcs{}, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "movers"}})
-	all, err := embedded("movers")
+	all, err := embedded("movers", false)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -19,18 +20,19 @@ import (
 // defaultNamespace is the manager's in the embedded manifests.
 const defaultNamespace = "sliceshift-system"
 
-// parts are what is installed, each in the order in which it is applied.
-type parts struct{ crds, manager, authors, fence, volumes []*unstructured.Unstructured }
+// parts are what is installed, each in the order in which it is applied. bounds are what constrained impersonation needs
+// besides the manager's own objects: they come first, so that a manager that runs lacks nothing in between.
+type parts struct{ crds, manager, bounds, authors, fence, volumes []*unstructured.Unstructured }
 
 // parts reads the embedded manifests, and changes them as the flags say. at is the
-// namespace of the manager that is installed, if any.
-func (o *installOptions) parts(at string) (*parts, error) {
-	p, err := embedded(cmp.Or(o.namespace, at, defaultNamespace))
+// namespace of the manager that is installed, if any; constrained bounds what the manager does as other accounts.
+func (o *installOptions) parts(at string, constrained bool) (*parts, error) {
+	p, err := embedded(cmp.Or(o.namespace, at, defaultNamespace), constrained)
 	if err != nil {
 		return nil, err
 	}
 	if o.crdsOnly {
-		p.manager = nil
+		p.manager, p.bounds = nil, nil
 	} else if o.image != "" {
 		err = setImage(p.deployment(), o.image)
 	}
@@ -38,7 +40,7 @@ func (o *installOptions) parts(at string) (*parts, error) {
 }
 
 // embedded are all parts as they are for a manager in that namespace.
-func embedded(namespace string) (*parts, error) {
+func embedded(namespace string, constrained bool) (*parts, error) {
 	p := &parts{}
 	crds, err := config.CRDs()
 	if err != nil {
@@ -52,11 +54,8 @@ func embedded(namespace string) (*parts, error) {
 		unstructured.RemoveNestedField(content, "status")
 		p.crds = append(p.crds, &unstructured.Unstructured{Object: content})
 	}
-	if p.manager, err = config.ManagerObjects(); err != nil {
+	if err := p.readManager(namespace, constrained); err != nil {
 		return nil, err
-	}
-	for _, object := range p.manager {
-		moveTo(object, namespace)
 	}
 	if p.authors, err = config.AuthorObjects(); err != nil {
 		return nil, err
@@ -69,6 +68,34 @@ func embedded(namespace string) (*parts, error) {
 		moveTo(object, namespace)
 	}
 	return p, err
+}
+
+// readManager reads what runs the manager.
+func (p *parts) readManager(namespace string, constrained bool) error {
+	legacy, err := config.ManagerObjects()
+	if err != nil {
+		return err
+	}
+	all, err := config.ConstrainedObjects()
+	if err != nil {
+		return err
+	}
+	p.manager = legacy
+	if constrained {
+		p.manager = nil
+	}
+	for _, object := range all {
+		switch own := slices.ContainsFunc(legacy, func(other *unstructured.Unstructured) bool { return titleOf(other) == titleOf(object) }); {
+		case !own:
+			p.bounds = append(p.bounds, object)
+		case constrained:
+			p.manager = append(p.manager, object)
+		}
+	}
+	for _, object := range slices.Concat(p.manager, p.bounds) {
+		moveTo(object, namespace)
+	}
+	return nil
 }
 
 // moveTo puts an object of the manager, and what it says of the manager's account or of a

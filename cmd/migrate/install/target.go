@@ -30,6 +30,8 @@ type target struct {
 	// kubectl begins a command for it.
 	kubectl shell.Kubectl
 	client  client.Client
+	// version asks for that of the API server.
+	version func(context.Context) (string, error)
 	out     io.Writer
 	clock   clock.WithTicker
 	timeout time.Duration
@@ -44,7 +46,7 @@ func connect(c *command.Common, timeout time.Duration) (*target, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &target{cluster: connection.Name(), kubectl: plan.Kubectl(connection.Name(), connection.Flags()), client: connection.Live(), out: c.Out, clock: c.Clock, timeout: timeout}, nil
+	return &target{cluster: connection.Name(), kubectl: plan.Kubectl(connection.Name(), connection.Flags()), client: connection.Live(), version: connection.Version, out: c.Out, clock: c.Clock, timeout: timeout}, nil
 }
 
 // carryOut takes steps in the cluster of the flags, all of them within the timeout, and prints what was done.

@@ -154,11 +154,11 @@ func (o *uninstallOptions) remove(ctx context.Context, target *target) error {
 	if err != nil {
 		return err
 	}
-	p, err := embedded(cmp.Or(at, *o.Config.Namespace, defaultNamespace))
+	p, err := embedded(cmp.Or(at, *o.Config.Namespace, defaultNamespace), true)
 	if err != nil {
 		return err
 	}
-	gone := [][]*unstructured.Unstructured{p.volumes, p.fence, p.authors, p.manager}
+	gone := [][]*unstructured.Unstructured{p.volumes, p.fence, p.authors, p.bounds, p.manager}
 	if o.crds {
 		gone = append(gone, p.crds)
 	}

@@ -1,0 +1,87 @@
+package preflight
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/sliceshift/sliceshift/internal/shell"
+	"github.com/sliceshift/sliceshift/migration/endpoint"
+	"github.com/sliceshift/sliceshift/migration/plan"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+// Verbs of constrained impersonation (kubernetes apiserver, filters/impersonation/mode.go). They are not asked of whoever
+// has the verb impersonate, nor by API servers before Kubernetes 1.36.
+const (
+	impersonate   = "impersonate"
+	impersonateOn = "impersonate-on:serviceaccount:"
+)
+
+// The prefix of a ServiceAccount's name as a user.
+const accountPrefix = "system:serviceaccount:"
+
+// lendsDependencies is the ClusterRole that a manager needs for copies, and has only where it is bound to it.
+const lendsDependencies = "sliceshift-impersonated-dependencies"
+
+// notLent finds what the manager may not do as the account that it acts as, although the account may. The API server
+// refuses each such request as if the account itself had no right to it.
+func notLent(ctx context.Context, at endpoint.Endpoint, rules []Rule) (*plan.Finding, error) {
+	if at.Lender == nil {
+		return nil, nil
+	}
+	lender, user, err := at.Lender()
+	if err != nil || lender == nil {
+		return nil, err
+	}
+	by, account := at, strings.Split(strings.TrimPrefix(user, accountPrefix), ":")
+	if !strings.HasPrefix(user, accountPrefix) || len(account) != 2 {
+		return nil, nil
+	}
+	by.Live = lender
+	home := by
+	home.Namespace = account[0]
+	if all, err := mayDo(ctx, home, Rule{Resource: "serviceaccounts", Name: account[1]}, impersonate); err != nil || all {
+		return nil, err
+	}
+	lacking, err := lackingOf(ctx, by, onBehalf(rules))
+	if err != nil || len(lacking) == 0 {
+		return nil, err
+	}
+	remedy, err := remedyLending(ctx, by)
+	return &plan.Finding{
+		Check: checkRights, Reason: api.ReasonPermissionMissing, Object: at.Object(),
+		Message: fmt.Sprintf("the manager may not, as ServiceAccount %s/%s in cluster %s: %s (namespace %s)",
+			account[0], account[1], at.Cluster, strings.ReplaceAll(strings.Join(lacking, ", "), impersonateOn, ""), at.Namespace),
+		Remedy: remedy,
+	}, err
+}
+
+// onBehalf are the rights of a lender without which another identity's rights cannot be used.
+func onBehalf(rules []Rule) []Rule {
+	all := slices.Clone(rules)
+	for i := range all {
+		verbs := strings.Fields(all[i].Verbs)
+		for j := range verbs {
+			verbs[j] = impersonateOn + verbs[j]
+		}
+		all[i].Verbs = strings.Join(verbs, " ")
+	}
+	return all
+}
+
+// remedyLending says how a lender gets what it lacks.
+func remedyLending(ctx context.Context, lender endpoint.Endpoint) (string, error) {
+	name, err := lender.Identity(ctx)
+	if err != nil {
+		return "", err
+	}
+	to := "--user=" + name
+	if account, is := strings.CutPrefix(name, accountPrefix); is {
+		to = "--serviceaccount=" + account
+	}
+	kubectl := shell.Kubectl{}
+	return fmt.Sprintf("bring the manager's roles up to date: kubectl migrate install; where a Migration copies dependencies, or a gate reads further kinds, let the manager do so: %s",
+		kubectl.Do("create", "clusterrolebinding", lendsDependencies, "--clusterrole="+lendsDependencies, to)), nil
+}
