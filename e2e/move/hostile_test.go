@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/sliceshift/sliceshift/config"
 	"github.com/sliceshift/sliceshift/e2e/harness"
 	"github.com/sliceshift/sliceshift/e2e/hostile"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
@@ -206,14 +207,17 @@ func TestHostileSilence(t *testing.T) {
 	n := startTenancy(t, "silence")
 	alone := n.neighbour(t, 3, time.Minute)
 	h := n.tenant(t)
-	all := h.silent()
+	all := append(h.silent(), n.tenant(t).silent()...) // more than there are workers
+	if workers := config.Default().Concurrency; len(all) <= workers {
+		t.Fatalf("%d silent servers say nothing of %d workers", len(all), workers)
+	}
 	beside := time.Duration(0)
 	t.Run("S4 others go on", func(t *testing.T) {
 		for range 3 {
 			beside = max(beside, n.neighbour(t, 3, 2*alone+2*time.Second))
 		}
 	})
-	t.Logf("a move of 3 took %s alone, and %s at most beside %d silent servers", alone, beside, silence)
+	t.Logf("a move of 3 took %s alone, and %s at most beside %d silent servers", alone, beside, len(all))
 	t.Run("S4 it is said", func(t *testing.T) {
 		h.t = t
 		for _, m := range all {

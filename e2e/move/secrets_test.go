@@ -136,11 +136,17 @@ func TestSecretsOfTheManager(t *testing.T) {
 // told is all that the manager has written about the Migrations.
 func (v *move) told(c client.Client) string {
 	v.T.Helper()
+	return v.toldOf(c, len(v.bad()))
+}
+
+// toldOf is the same of so many Migrations at least.
+func (v *move) toldOf(c client.Client, least int) string {
+	v.T.Helper()
 	migrations := &api.MigrationList{}
 	v.Must(c.List(v.Ctx, migrations, client.InNamespace(v.App.Namespace)))
 	events, err := v.Source.CoreV1().Events(v.App.Namespace).List(v.Ctx, metav1.ListOptions{})
 	v.Must(err)
-	if len(migrations.Items) < len(v.bad()) || len(events.Items) == 0 {
+	if len(migrations.Items) < least || len(events.Items) == 0 {
 		v.T.Errorf("only %d Migrations and %d events", len(migrations.Items), len(events.Items))
 	}
 	data, err := json.Marshal([]any{migrations, events})
