@@ -180,6 +180,17 @@ func (m *machine) heard() bool {
 	return recorded != nil && m.author.Equal(pdb.Form{MinAvailable: recorded.MinAvailable, MaxUnavailable: recorded.MaxUnavailable})
 }
 
+// twoWords reports whether the budgets of both sides have new forms that differ: the objects do not say which of them is newer.
+func (m *machine) twoWords() bool {
+	base, source, destination := m.State.Record.Baseline, m.State.Source.Budgets, m.State.Destination.Budgets
+	if base == nil || base.DisruptionBudget == nil || len(source) != 1 || len(destination) != 1 || m.State.Spec.SameNamespace {
+		return false
+	}
+	recorded := pdb.Form{MinAvailable: base.DisruptionBudget.MinAvailable, MaxUnavailable: base.DisruptionBudget.MaxUnavailable}
+	here, there := source[0].Form, destination[0].Form
+	return !here.Equal(there) && !here.Equal(recorded) && !there.Equal(recorded)
+}
+
 // followed reports whether the migration has recorded it, and keeps within it. While an ordinal is down, and while both slices
 // have replicas, no budget is as others left it.
 func (m *machine) followed() bool {

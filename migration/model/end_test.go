@@ -298,6 +298,9 @@ func (w *model) causes() []string {
 	if w.edit != nil {
 		reasons = append(reasons, w.edit.reasons...)
 	}
+	if w.twoWords() {
+		reasons = append(reasons, api.ReasonForeignBudget)
+	}
 	if w.limited() {
 		reasons = append(reasons, api.ReasonCopyTurnedBack)
 	}

@@ -51,7 +51,7 @@ func (r *run) refuses() {
 	}
 }
 
-// nameClaim creates a pod of another user that names a claim at the source whose volume is on its way (H4).
+// nameClaim creates a pod of another user that names a claim at the source whose volume was taken away (H4).
 func (r *run) nameClaim(t *rapid.T) {
 	r.t = t
 	p := r.onward()
@@ -82,7 +82,7 @@ func (r *run) leave() {
 	}
 }
 
-// keepClaim sets a finalizer of another controller on the destination's claim of the ordinal on its way, which then goes back (H7).
+// keepClaim sets a finalizer of another controller on the destination's claim of the ordinal in flight, and rolls that back (H7).
 func (r *run) keepClaim(t *rapid.T) {
 	r.t = t
 	p := r.onward()
@@ -101,12 +101,15 @@ func (r *run) keepClaim(t *rapid.T) {
 	r.interleaved++
 	r.remember()
 	r.setMode(api.ModeRollback)
-	r.passes(p, rapid.IntRange(4, 20).Draw(t, "passes back"), r.laggards())
+	if rapid.Bool().Draw(t, "deleted") {
+		r.approachTo(p, string(plan.DeleteClaim))
+	}
+	r.passes(p, rapid.IntRange(1, 12).Draw(t, "passes back"), everyone)
 	r.setMode(api.ModeRun)
 	r.passes(p, rapid.IntRange(1, 8).Draw(t, "passes"), everyone)
 }
 
-// claimOnItsWay returns the destination's claim of the ordinal on its way; nil: it has none.
+// claimOnItsWay returns the destination's claim of the ordinal in flight; nil: it has none.
 func (r *run) claimOnItsWay() *volumes.Claim {
 	handoff := r.State.Record.Handoff
 	for i := range r.State.Volumes {
@@ -177,11 +180,11 @@ func (r *run) after(d time.Duration) {
 	r.remember()
 }
 
-// slowStart lets movers take long until they start (H5).
+// slowStart lets the movers of the source take long until they start (H5).
 func (r *run) slowStart(t *rapid.T) {
 	r.t = t
 	p := r.onward()
-	acts := func(s step) bool { return s.kind != moverStarts }
+	acts := func(s step) bool { return s.kind != moverStarts || s.side != plan.SourceSide }
 	r.passes(p, rapid.IntRange(4, 20).Draw(t, "passes"), acts)
 	r.after(time.Duration(rapid.IntRange(1, 30).Draw(t, "minutes")) * time.Minute)
 	r.passes(p, rapid.IntRange(1, 6).Draw(t, "more passes"), acts)
@@ -226,16 +229,18 @@ func (r *run) times(p *process, decision plan.Decision) {
 	}
 }
 
-// takeLong lets an ordinal be down for longer than it may, wherever it is on its way (H12).
+// takeLong keeps an ordinal down for longer than downtimeLimit, at any step of its handoff (H12).
 func (r *run) takeLong(t *rapid.T) {
 	r.t = t
 	if !r.limited() || r.State.Deleting {
 		t.SkipNow()
 	}
 	p := r.onward()
-	r.approachTo(p, string(plan.ScaleDown))
+	for range 3 { // a copy takes many passes before its ordinal is stopped
+		r.approachTo(p, string(plan.ScaleDown))
+	}
 	r.passes(p, 1, everyone)
-	lag := rapid.SampledFrom([]kind{ends, bytesArrive, receiverEnds, moverStarts}).Draw(t, "lags")
+	lag := rapid.SampledFrom([]kind{ends, ends, bytesArrive, moverStarts}).Draw(t, "lags")
 	acts := func(s step) bool { return s.kind != lag }
 	limit := r.State.Volumes[0].Copy.Asked.Limit
 	for range 3 {
@@ -249,7 +254,7 @@ func (r *run) takeLong(t *rapid.T) {
 	r.verify()
 }
 
-// overdue reports whether the ordinal on its way to the destination is down for longer than it may, and nothing of it is there yet.
+// overdue reports whether the ordinal in flight is down for longer than downtimeLimit, and nothing of it is at the destination yet.
 func (r *run) overdue() bool {
 	record := r.State.Record
 	if record.Handoff == nil || record.Stopped == nil || record.Stopped.Ordinal != record.Handoff.Ordinal || record.TurnedBack != nil || record.Fence == nil || record.Fence.Direction == api.Back {
