@@ -6,6 +6,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
@@ -87,5 +88,25 @@ func TestV3HeldBeats(t *testing.T) {
 	hold()
 	if writes != 2 {
 		t.Errorf("the next heartbeat took %d writes", writes-1)
+	}
+}
+
+// TestV3OwnWrite: a pass that changes nothing in the status writes a heartbeat once 15 s have passed since the last write, and none before.
+func TestV3OwnWrite(t *testing.T) {
+	server := &pruning{}
+	e, m := accepted(server)
+	now := clocktesting.NewFakePassiveClock(time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC))
+	e.clock, m.Status.Handoff = now, &api.Handoff{Ordinal: 2, Step: api.StepAwaitRelease}
+	for i, want := range []int{1, 1, 2, 2, 2, 3} { // 0 s, 7 s, 15 s, 22 s, 29 s, 30 s
+		now.SetTime(time.Date(2026, 1, 1, 12, 0, []int{0, 7, 15, 22, 29, 30}[i], 0, time.UTC))
+		if _, err := e.conclude(t.Context(), m, pass.Stall(*plan.Stalled(api.ReasonPodNotReady, "no answer", "").Hold)); err != nil {
+			t.Fatal(err)
+		}
+		if server.saves != want {
+			t.Errorf("%d: %d writes, want %d", i, server.saves, want)
+		}
+	}
+	if at := server.stored.Status.Heartbeat; at == nil || !at.Time.Time.Equal(now.Now()) {
+		t.Errorf("the last heartbeat is %+v", at)
 	}
 }
