@@ -73,14 +73,15 @@ func TestSecretsOfTheMover(t *testing.T) {
 			if code != tc.code || (first.code == exitDone) != (tc.code == exitDone) {
 				t.Errorf("exit codes %d and %d, want %d:\n%s%s", first.code, code, tc.code, first.said, said)
 			}
-			told := first.said + said.String()
+			said.WriteString(first.said)
 			for _, log := range []string{dir + "/sent", dir + "/received"} {
 				text, err := os.ReadFile(log)
 				if err != nil {
 					t.Fatal(err)
 				}
-				told += string(text)
+				said.Write(text)
 			}
+			told := said.String()
 			for _, mark := range keyMarks(t, keys) {
 				if at := strings.Index(told, mark); at >= 0 {
 					t.Errorf("a key is told: %q", told[max(0, at-80):at+len(mark)])

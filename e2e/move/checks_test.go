@@ -38,6 +38,8 @@ var checkedElsewhere = map[string]string{
 	"ordinals": "every API server since Kubernetes 1.31 keeps spec.ordinals: migration/preflight TestStartOrdinals",
 	"on call":  "TestToyCheck",
 
+	"one cluster": "a cluster that was cloned is one that lies: TestHostile, K1 it says that it is ours",
+
 	"snapshots": "these clusters have no API of snapshots, which is found with the claims: migration/preflight/storage TestSnapshots",
 
 	"rights over writers": "it comes with what the check has found that finds the writer: TestRightsOverWriters",

@@ -82,6 +82,6 @@ func remedyLending(ctx context.Context, lender endpoint.Endpoint) (string, error
 		to = "--serviceaccount=" + account
 	}
 	kubectl := shell.Kubectl{}
-	return fmt.Sprintf("bring the manager's roles up to date: kubectl migrate install; where a Migration copies dependencies, or a gate reads further kinds, let the manager do so: %s",
-		kubectl.Do("create", "clusterrolebinding", lendsDependencies, "--clusterrole="+lendsDependencies, to)), nil
+	return "bring the manager's roles up to date: kubectl migrate install; where a Migration copies dependencies, or a gate reads further kinds, let the manager do so: " +
+		kubectl.Do("create", "clusterrolebinding", lendsDependencies, "--clusterrole="+lendsDependencies, to), nil
 }

@@ -29,7 +29,7 @@ func TestK12DeviceNodes(t *testing.T) {
 		"memory":  {stage: func(p *pair) { node(p, "mem", unix.S_IFCHR, 1, 1) }, want: []string{`"mem"`}},
 		"several": {stage: func(p *pair) { node(p, "a", unix.S_IFCHR, 1, 1); node(p, "dir/b", unix.S_IFBLK, 8, 0) }, want: []string{`"a", "dir/b"`}},
 		"too many to name": {stage: func(p *pair) {
-			for _, n := range strings.Split("abcdefgh", "") {
+			for n := range strings.SplitSeq("abcdefgh", "") {
 				node(p, "dir/"+n, unix.S_IFCHR, 1, 1)
 			}
 		}, want: []string{`"dir/e", and maybe more`}},
