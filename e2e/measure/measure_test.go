@@ -112,8 +112,12 @@ func TestDryRunsAreNoWrites(t *testing.T) {
 	sent := &requests{}
 	count := &counter{sent, http.DefaultTransport}
 	for _, each := range []struct{ method, path string }{
-		{http.MethodGet, "/"}, {http.MethodGet, "/?watch=true"}, {http.MethodPost, "/"}, {http.MethodPost, "/refused"},
-		{http.MethodPost, "/?dryRun=All"}, {http.MethodPatch, "/refused?dryRun=All"},
+		{http.MethodGet, "/"},
+		{http.MethodGet, "/?watch=true"},
+		{http.MethodPost, "/"},
+		{http.MethodPost, "/refused"},
+		{http.MethodPost, "/?dryRun=All"},
+		{http.MethodPatch, "/refused?dryRun=All"},
 	} {
 		request, err := http.NewRequestWithContext(t.Context(), each.method, server.URL+each.path, nil)
 		if err != nil {

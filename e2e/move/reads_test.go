@@ -42,7 +42,9 @@ func TestReads(t *testing.T) {
 		sum += n
 	}
 	t.Logf("%d reads: %d at the start, %v for the handoffs, %d at the end, and %d for nothing", sum, r.start, r.handoffs, r.end, r.nothing)
-	t.Logf("the reads of the fifth handoff:\n%s", strings.Join(r.ofHandoff[len(r.ofHandoff)/2], "\n"))
+	for _, i := range []int{0, len(r.ofHandoff) / 2, len(r.ofHandoff) - 1} {
+		t.Logf("the reads of handoff %d:\n%s", i, strings.Join(r.ofHandoff[i], "\n"))
+	}
 	if r.start > readsAtStart || handoff > readsOfAHandoff || r.end > readsAtEnd || sum > ordinals*readsAnOrdinal {
 		t.Errorf("at most %d, %d for a handoff, %d, and %d for each ordinal in all", readsAtStart, readsOfAHandoff, readsAtEnd, readsAnOrdinal)
 	}

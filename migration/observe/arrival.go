@@ -48,11 +48,7 @@ func (e *Observer) arrival(ctx context.Context, m *api.Migration, s plan.Snapsho
 	case e.LetsIn == nil || s.Side(giver).Lost || s.Early != nil:
 		return nil, nil
 	case sc.Looks:
-		ordinal, more := planner.NextOrdinal(s)
-		if s.Record.Baseline == nil || !more || !s.Side(giver).Set.Has(ordinal) {
-			return nil, nil
-		}
-		return e.askArrival(ctx, Arriving{Migration: m, Ordinal: ordinal, Looks: true}, sides, giver)
+		return e.lookAtArrival(ctx, m, s, sides)
 	case sc.Arrival != nil && (!ours || old || known.Ordinal != *sc.Arrival):
 		return e.askArrival(ctx, Arriving{Migration: m, Ordinal: *sc.Arrival}, sides, giver)
 	case sc.Arrival == nil && ours && old && known.Finding != nil && (sc.Ordinal == nil || *sc.Ordinal == known.Ordinal):
@@ -61,6 +57,16 @@ func (e *Observer) arrival(ctx context.Context, m *api.Migration, s plan.Snapsho
 		return nil, nil
 	}
 	return new(known.Arrival), nil
+}
+
+// lookAtArrival asks of the next ordinal, once the migration has begun.
+func (e *Observer) lookAtArrival(ctx context.Context, m *api.Migration, s plan.Snapshot, sides map[plan.SideName]*observed) (*plan.Arrival, error) {
+	giver := planner.Giver(s)
+	ordinal, more := planner.NextOrdinal(s)
+	if s.Record.Baseline == nil || !more || !s.Side(giver).Set.Has(ordinal) {
+		return nil, nil
+	}
+	return e.askArrival(ctx, Arriving{Migration: m, Ordinal: ordinal, Looks: true}, sides, giver)
 }
 
 func (e *Observer) askArrival(ctx context.Context, about Arriving, sides map[plan.SideName]*observed, giver plan.SideName) (*plan.Arrival, error) {
