@@ -83,19 +83,10 @@ func swappedDisks(h *tenant) {
 func (h *tenant) swapsDisk(kind string, victims, taken hostile.Object) {
 	h.t.Helper()
 	claim := "data-web-0"
-	with := func(volume hostile.Object, name string, source hostile.Object) hostile.Object {
-		spec, _ := volume["spec"].(hostile.Object)
-		delete(spec, "csi")
-		maps.Copy(spec, source)
-		if name != "" {
-			volume["metadata"] = hostile.Object{"name": name}
-		}
-		return volume
-	}
 	ended := h.eachMoment(func(_, to *hostile.Server) {
-		to.Put("persistentvolumes", with(hostile.VolumeOf("victims", claim), ofVictim, victims))
+		to.Put("persistentvolumes", sourced(hostile.VolumeOf("victims", claim), ofVictim, victims))
 	}, func(from *hostile.Server) {
-		from.Swap("persistentvolumes", with(from.Find("persistentvolumes", "", hostile.VolumeName(h.namespace, claim)), "", taken))
+		from.Swap("persistentvolumes", sourced(from.Find("persistentvolumes", "", hostile.VolumeName(h.namespace, claim)), "", taken))
 	}, func(moment string, _, to *hostile.Server) {
 		for _, volume := range to.All("persistentvolumes") {
 			spec, _ := volume["spec"].(hostile.Object)
@@ -107,6 +98,17 @@ func (h *tenant) swapsDisk(kind string, victims, taken hostile.Object) {
 	if ended[api.ReasonMoved] == 0 || ended[api.ReasonMoved] == mostWrites {
 		h.t.Errorf("%s: the disk was never swapped before it had moved, or always: %v", kind, ended)
 	}
+}
+
+// sourced is a volume that has another source, and another name, unless that is empty.
+func sourced(volume hostile.Object, name string, source hostile.Object) hostile.Object {
+	spec, _ := volume["spec"].(hostile.Object)
+	delete(spec, "csi")
+	maps.Copy(spec, source)
+	if name != "" {
+		volume["metadata"] = hostile.Object{"name": name}
+	}
+	return volume
 }
 
 // hasSource reports whether a volume has a source.

@@ -28,7 +28,7 @@ const keptSpeed = 0.8
 // another test's load says nothing.
 const manyMoves = 20
 
-// TestHostileMemory: beside a tenant that does its worst, with the memory that the manifest
+// TestHostileMemory: beside tenants that do their worst (S3, S4, K0, K2, K3, K4), with the memory that the manifest
 // allows, other moves go on as fast as without it.
 func TestHostileMemory(t *testing.T) {
 	period := besideAtLeast
@@ -42,13 +42,13 @@ func TestHostileMemory(t *testing.T) {
 	n.neighbour(t, 3, time.Minute) // the first one waits for much else
 	alone := n.neighbours(t, 3, 0)
 	quiet := n.manager.Peak()
-	h := n.tenant(t)
-	count := h.worst()
+	worst := n.worst(t)
 	beside := n.neighbours(t, 3, period)
+	worst.end(t)
 	peak, allowed := n.manager.Peak(), shippedMemory(t)
-	text := fmt.Sprintf("Beside %d Migrations of one namespace whose clusters answer without end, or not at all, for %s: a move of 3 ordinals took "+
+	text := fmt.Sprintf("Beside %d Migrations of %d namespaces whose clusters answer without end, not at all, or in an hour, that hold what does not decode, or that ask for the disks of others, for %s: a move of 3 ordinals took "+
 		"%.2f s (median of %d; the fastest %.2f s), and %.2f s without them (median of %d; the fastest %.2f s). The manager's peak was %d MiB, "+
-		"%d MiB before; the manifest allows %d MiB.", count, period, median(beside), len(beside), beside[0], median(alone), len(alone), alone[0], peak>>20, quiet>>20, allowed>>20)
+		"%d MiB before; the manifest allows %d MiB.", worst.migrations, worst.namespaces, period, median(beside), len(beside), beside[0], median(alone), len(alone), alone[0], peak>>20, quiet>>20, allowed>>20)
 	t.Log(text)
 	speed := alone[0] / beside[0]
 	if len(beside) >= manyMoves {
@@ -61,22 +61,6 @@ func TestHostileMemory(t *testing.T) {
 		t.Errorf("S3: the manager's peak was %d MiB, and the manifest allows %d MiB", peak>>20, allowed>>20)
 	}
 	harness.WriteFigures(t, "hostile", text)
-}
-
-// worst is all that a tenant can think of, at once; how many Migrations that is.
-func (h *tenant) worst() int {
-	h.t.Helper()
-	count := len(h.silent())
-	for name, hook := range endlessAnswers(h) {
-		for _, side := range []string{"a", "b"} {
-			s := h.server(name + "-" + side)
-			s.Deploy(h.namespace, "web", 1)
-			s.Hook(hook(s))
-			h.migrates(name+"-"+side, name+"-"+side, "")
-			count++
-		}
-	}
-	return count
 }
 
 // neighbours are how many seconds moves take, in order: so many of them, and until the time is over.
