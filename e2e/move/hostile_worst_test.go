@@ -197,7 +197,7 @@ func (w *worst) end(t *testing.T) {
 		t.Fatal(err)
 	}
 	for kind, thief := range w.thieves {
-		thief.tenant.t = t
+		thief.t = t
 		condition := thief.awaitReason(thief.m, time.Minute, volumes.ReasonForeignVolume, api.ReasonPermissionMissing)
 		ended[condition.Reason]++
 		t.Logf("%s: %s: %s", kind, condition.Reason, condition.Message)
