@@ -35,6 +35,7 @@ func twoMovers(t *testing.T, fill func(treetest.Tree), before ...func(from, to s
 	source, destination = from.folder(giver), to.folder(incoming)
 	fill(treetest.In(t, source))
 	in := to.spec(receiver, incoming)
+	in.Devices = true // the trees have device nodes
 	out := from.spec(sender, giver)
 	out.Connect = to.address(in)
 	for _, each := range before {
