@@ -137,7 +137,7 @@ var rules = []rule{
 	in(handmade, `user=`),
 	in(hooked, `describe job `),
 	in(before, `(get|describe) pod .*--context east`),
-	in(before, `get secret `, first("kubectl create secret generic token -n shop --context east || true")),
+	in(before, `get secret .*\bNAME\b`, first("kubectl create secret generic token -n shop --context east || true")),
 	in(bare, `get validatingadmissionpolicybinding `, first(installed+" --fence")),
 	in(managed, `(get|describe) .* -w$`, says(`.`)),
 	in(managed, `(get|describe|api-resources|version|auth can-i|explain|patch|annotate|delete) ?`),
