@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/sliceshift/sliceshift/internal/shell"
 	"github.com/sliceshift/sliceshift/migration/endpoint"
 	"github.com/sliceshift/sliceshift/migration/plan"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
@@ -81,7 +80,6 @@ func remedyLending(ctx context.Context, lender endpoint.Endpoint) (string, error
 	if account, is := strings.CutPrefix(name, accountPrefix); is {
 		to = "--serviceaccount=" + account
 	}
-	kubectl := shell.Kubectl{}
 	return "bring the manager's roles up to date: kubectl migrate install; where a Migration copies dependencies, or a gate reads further kinds, let the manager do so: " +
-		kubectl.Do("create", "clusterrolebinding", lendsDependencies, "--clusterrole="+lendsDependencies, to), nil
+		lender.Kubectl().Do("create", "clusterrolebinding", lendsDependencies, "--clusterrole="+lendsDependencies, to), nil
 }
