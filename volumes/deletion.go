@@ -27,7 +27,7 @@ func keeps(object metav1.Object) (finalizers []string, deletedAt int64) {
 	if at == nil {
 		return Foreign(object.GetFinalizers()), 0
 	}
-	return slices.Clone(object.GetFinalizers()), at.Unix()
+	return KeepersOf(object), at.Unix()
 }
 
 // Deletion is an object that is being deleted.

@@ -153,7 +153,7 @@ func keptBy(pod plan.Pod) string {
 	if !pod.Terminating || pod.Finalizers == "" {
 		return ""
 	}
-	return "; it goes only when who has set its finalizers has removed them: " + pod.Finalizers
+	return volumes.KeptBy([]string{pod.Finalizers})
 }
 
 // inUse holds while other pods than the ordinal's own use its claim.

@@ -307,7 +307,7 @@ func TestStopping(t *testing.T) {
 	}{
 		"it is gone":                    {func(s *plan.Side) { s.Pods = nil }, "", "", ""},
 		"it stops":                      {terminates, ending, "is gone", force},
-		"somebody holds it":             {func(s *plan.Side) { terminates(s); s.Pods[0].Finalizers = "example.com/hold" }, ending, "is gone; it goes only when who has set its finalizers has removed them: example.com/hold", "kubectl describe pod -n shop web-1"},
+		"somebody holds it":             {func(s *plan.Side) { terminates(s); s.Pods[0].Finalizers = "example.com/hold" }, ending, "is gone: the finalizers example.com/hold keep it", "kubectl describe pod -n shop web-1"},
 		"it runs":                       {func(*plan.Side) {}, running, "is stopped", ""},
 		"it runs, with a finalizer":     {func(s *plan.Side) { s.Pods[0].Finalizers = "example.com/hold" }, running, "is stopped", ""},
 		"its set is gone":               {deleted, running, "nothing will stop it", "kubectl delete pod -n shop web-1"},
