@@ -163,9 +163,9 @@ func (c *Connection) Version(ctx context.Context) (string, error) {
 // Live reads and writes straight at the API server. Reads are repeated for a short
 // while when the connection fails; writes never are, because the first may have
 // landed. All pods of a namespace are listed as package slim leaves them, and those who list them at the same time
-// get the same ones: who changes a pod changes a copy.
+// get the same ones: who changes a pod changes a copy. NodesWithin lets nodes be shared, too.
 func (c *Connection) Live() client.Client {
-	return podlist.Shared{Client: exact{retrying{c.live}, c.name}, Pods: exact{retrying{c.pods}, c.name}, Batches: c.batches}
+	return podlist.Shared{Client: nodes{exact{retrying{c.live}, c.name}, c.core.nodes}, Pods: exact{retrying{c.pods}, c.name}, Batches: c.batches}
 }
 
 // Watching lists and watches straight at the API server; nothing is cached, and nothing repeated.

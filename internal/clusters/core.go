@@ -41,6 +41,8 @@ type core struct {
 	volumes *slim.Volumes
 	// share is on whom what is watched is booked; nil: nobody.
 	share *share
+	// nodes are those that were listed lately; nil: none are kept.
+	nodes *keptNodes
 
 	mu     sync.Mutex
 	spaces map[Scope]*store
@@ -69,6 +71,8 @@ func newCore(name string, config *rest.Config, mapper meta.RESTMapper, volumes *
 		config.ContentType, config.AcceptContentTypes = jsonType, jsonType
 		c.share = newShare(func() { c.hub.wake(audience{everyone: true}) })
 		pays = c.share
+	} else {
+		c.nodes = &keptNodes{}
 	}
 	var err error
 	if c.transport, err = rest.HTTPClientFor(config); err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -12,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/sliceshift/sliceshift/internal/clusters"
 	"github.com/sliceshift/sliceshift/migration/endpoint"
 	"github.com/sliceshift/sliceshift/migration/execute"
 	"github.com/sliceshift/sliceshift/migration/observe"
@@ -241,8 +243,22 @@ func (c arrivalChecks) drivers(ctx context.Context) (*plan.Finding, error) {
 	return standing(c.Inspector.drivers(ctx, c.carried()))
 }
 
-// node looks for a node that could take the pod, with its volumes.
+// nodesFor is how old the nodes may be on which a good answer rests.
+const nodesFor = 15 * time.Second
+
+// node looks for a node that could take the pod, with its volumes. What speaks against it is looked for now.
 func (c arrivalChecks) node(ctx context.Context) (*plan.Finding, error) {
+	c.nodesWithin = clusters.NodesWithin(nodesFor)
+	finding, err := c.fits(ctx)
+	if finding == nil || err != nil {
+		return nil, err
+	}
+	c.nodesWithin, c.hosting = 0, nil
+	return c.fits(ctx)
+}
+
+// fits looks for a node among those that were listed.
+func (c arrivalChecks) fits(ctx context.Context) (*plan.Finding, error) {
 	demand := scheduling.Demand{
 		Object: c.Destination.Object(), Cluster: c.Destination.Cluster, Kubectl: c.Destination.Kubectl(), Namespace: c.Destination.Namespace, Template: c.set.Spec.Template, Pods: 1,
 	}

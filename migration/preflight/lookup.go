@@ -34,30 +34,16 @@ func unread(at endpoint.Endpoint, right, see string) []plan.Finding {
 	}}
 }
 
-// nodesAPage is how many nodes are read at once: the images that each one lists take most of an answer,
-// which is bounded.
-const nodesAPage = 500
-
-// nodes are the destination's, listed once for all checks, without what none of them looks at.
+// nodes are the destination's, listed once for all checks.
 func (e *Inspector) nodes(ctx context.Context) ([]corev1.Node, error) {
-	if e.hosting != nil {
-		return e.hosting, nil
-	}
-	nodes, next := []corev1.Node{}, ""
-	for {
-		var page corev1.NodeList
-		if err := e.Destination.Live.List(ctx, &page, client.Limit(nodesAPage), client.Continue(next)); err != nil {
+	if e.hosting == nil {
+		var all corev1.NodeList
+		if err := e.Destination.Live.List(ctx, &all, e.nodesWithin); err != nil {
 			return nil, err
 		}
-		for _, node := range page.Items {
-			node.ManagedFields, node.Status.Images = nil, nil
-			nodes = append(nodes, node)
-		}
-		if next = page.Continue; next == "" {
-			e.hosting = nodes
-			return nodes, nil
-		}
+		e.hosting = slices.Concat([]corev1.Node{}, all.Items)
 	}
+	return e.hosting, nil
 }
 
 // words are what the ConfigMaps say that the source's template names, read once for all checks.

@@ -9,7 +9,6 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
@@ -287,34 +286,6 @@ func TestEachThingIsReadOnce(t *testing.T) {
 	}
 	if e.forget(); e.moving != nil || e.claims != nil || e.hosting != nil || e.texts != nil {
 		t.Error("what was read is kept")
-	}
-}
-
-// TestNodesInPages: nodes are read a page at a time, and what nobody looks at is not kept.
-func TestNodesInPages(t *testing.T) {
-	var asked []string
-	hooks := clustertest.Hooks{List: func(_ context.Context, _ client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
-		said := client.ListOptions{}
-		said.ApplyOptions(options)
-		asked = append(asked, fmt.Sprintf("%d %s", said.Limit, said.Continue))
-		node := *readyNode(fmt.Sprintf("node-%d", len(asked)), nil).(*corev1.Node)
-		node.Status.Images = []corev1.ContainerImage{{Names: []string{"app:1"}}}
-		nodes := list.(*corev1.NodeList)
-		nodes.Items = []corev1.Node{node}
-		if len(asked) < 3 {
-			nodes.Continue = fmt.Sprintf("after-%d", len(asked))
-		}
-		return nil
-	}}
-	e := &Inspector{Pair: endpointtest.Pair(nil, clustertest.Hooked(hooks))}
-	for range 2 {
-		nodes, err := e.nodes(t.Context())
-		if err != nil || len(nodes) != 3 || nodes[2].Name != "node-3" || nodes[0].Status.Images != nil {
-			t.Errorf("got %+v, %v", nodes, err)
-		}
-	}
-	if diff := cmp.Diff([]string{"500 ", "500 after-1", "500 after-2"}, asked); diff != "" {
-		t.Errorf("-want +got\n%s", diff)
 	}
 }
 

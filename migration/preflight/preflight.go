@@ -37,7 +37,9 @@ type Inspector struct {
 	claims []corev1.PersistentVolumeClaim
 	// hosting are the destination's nodes, and texts what the ConfigMaps of the template say, likewise.
 	hosting []corev1.Node
-	texts   []application.Text
+	// nodesWithin is how old the nodes may be; 0: they are listed now.
+	nodesWithin clusters.NodesWithin
+	texts       []application.Text
 	// lastProbe is what the destination's API server was asked before the first ordinal is
 	// stopped.
 	lastProbe probe

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/sliceshift/sliceshift/migration/plan"
+	"github.com/sliceshift/sliceshift/migration/planner"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
@@ -45,6 +46,34 @@ type Report struct {
 	Warned  int           `json:"warned"`
 	Failed  int           `json:"failed"`
 	Skipped int           `json:"skipped"`
+}
+
+// Findings are what all checks have found, in the order of Report.Findings. What is found of each ordinal in the same
+// words is said once.
+func Findings(s plan.Snapshot) []plan.Finding {
+	said, findings := map[plan.Finding]bool{}, []plan.Finding{}
+	for _, f := range planner.Preflight(s) {
+		words := f
+		words.Object = ""
+		if !said[words] {
+			said[words] = true
+			findings = append(findings, f)
+		}
+	}
+	return NewReport(findings).Findings()
+}
+
+// Findings are those of all checks: refusals first, then warnings, each in the order of the catalogue.
+func (r Report) Findings() []plan.Finding {
+	findings := []plan.Finding{}
+	for _, warning := range []bool{false, true} {
+		for _, group := range r.Groups {
+			for _, check := range group.Checks {
+				findings = append(findings, slices.DeleteFunc(slices.Clone(check.Findings), func(f plan.Finding) bool { return f.Warning != warning })...)
+			}
+		}
+	}
+	return findings
 }
 
 // NewReport sorts what was found by the checks of the catalogue.

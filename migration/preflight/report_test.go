@@ -70,3 +70,13 @@ func TestReport(t *testing.T) {
 		})
 	}
 }
+
+// TestFindings: refusals come first, then warnings, each in the order of the catalogue; what is of no check comes last.
+func TestFindings(t *testing.T) {
+	of := func(check string, warning bool) plan.Finding { return plan.Finding{Check: check, Warning: warning} }
+	got := NewReport([]plan.Finding{of("on call", false), of("quotas", true), of("quotas", false), of("GitOps", true), of(checkRights, false)}).Findings()
+	want := []plan.Finding{of(checkRights, false), of("quotas", false), of("on call", false), of("GitOps", true), of("quotas", true)}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+}

@@ -27,13 +27,15 @@ type preflightOptions struct {
 	output *command.Choice
 	// file is of a Migration; empty: the flags say what is asked for.
 	file string
+	// all shows each check, passed or not.
+	all bool
 }
 
-const preflightHelp = `Does every check that comes before a move, and shows what each has come to, group by
-group. Nothing is written, but for dry runs of what the first ordinal would need.
+const preflightHelp = `Does every check that comes before a move, and shows what they have found: what refuses
+the move first, then what warns. Nothing is written, but for dry runs of what the first
+ordinal would need. -v shows each check, group by group.
 
-A check passes, warns or fails; what has failed refuses a move. docs/preflight.md tells of
-each check what it looks at, what is unsafe about what it finds, and what mends it.
+docs/preflight.md says of each check what it looks at, why it matters, and the remedy.
 
 A file has a Migration as the manager would be given it. Where that names Secrets with
 kubeconfigs, the flags say how this command reaches the same clusters.
@@ -58,6 +60,7 @@ func newPreflight(c *command.Common) *cobra.Command {
 	o.to.Add(cmd.Flags())
 	o.spec.Add(cmd.Flags())
 	cmd.Flags().StringVarP(&o.file, "filename", "f", "", "`FILE` with the Migration that is asked about; - is the standard input")
+	cmd.Flags().BoolVarP(&o.all, "verbose", "v", false, "show each check, also what has passed")
 	cmd.Flags().VarP(o.output, "output", "o", "format of the output")
 	return cmd
 }
@@ -152,8 +155,8 @@ func (o *preflightOptions) Run(ctx context.Context) error {
 		return err
 	}
 	snapshot.Record.Fence = nil // an epoch of an earlier move is no other process's
-	report := preflight.NewReport(preview.Preflight(snapshot))
-	printer := preview.Printer{Out: o.Out, Paint: o.Paint()}
+	report := preflight.NewReport(preflight.Findings(snapshot))
+	printer := preview.Printer{Out: o.Out, Paint: o.Paint(), Wide: o.all}
 	if err := terminal.Print(o.Out, o.output.Value, report, printer.Report); err != nil {
 		return err
 	}

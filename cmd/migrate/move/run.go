@@ -15,6 +15,7 @@ import (
 	"github.com/sliceshift/sliceshift/cmd/migrate/terminal"
 	"github.com/sliceshift/sliceshift/migration/plan"
 	"github.com/sliceshift/sliceshift/migration/planner"
+	"github.com/sliceshift/sliceshift/migration/preflight"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
@@ -169,7 +170,7 @@ func (o *runOptions) preflight(ctx context.Context, t *task, m *api.Migration, n
 	if err != nil {
 		return err
 	}
-	findings := preview.Preflight(snapshot)
+	findings := preflight.Findings(snapshot)
 	if preview.Refusals(findings) > 0 && o.output.Value != "json" {
 		// What was found is the reason of the error, so it goes where errors go.
 		fmt.Fprint(o.ErrOut, preview.FindingsText(findings, terminal.Painter{On: o.Paint().On && o.Terminal()}))

@@ -70,6 +70,9 @@ func (d Plan) facts() [][2]string {
 	if text := sum.timeText(); text != "" {
 		facts = append(facts, [2]string{"time", text})
 	}
+	if d.WayBack != "" {
+		facts = append(facts, [2]string{"back", d.WayBack})
+	}
 	return append(facts, [2]string{"writes", fmt.Sprintf("%d; -o wide lists each", sum.Writes)})
 }
 
@@ -93,15 +96,14 @@ func (s Summary) timeText() string {
 	if s.HandoffSeconds == 0 {
 		return ""
 	}
-	each := time.Duration(s.HandoffSeconds) * time.Second
-	text := fmt.Sprintf("about %s, with %s for each handoff", terminal.Coarse(each*time.Duration(s.Ordinals)), terminal.Coarse(each))
+	text := fmt.Sprintf("about %s, with %s for each handoff", terminal.Coarse(s.each()*time.Duration(s.Ordinals)), terminal.Coarse(s.each()))
 	switch s.HandoffSource {
 	case HandoffMeasured:
 		return text + " as the longest so far"
 	case HandoffSaid:
 		return text + " as expectedHandoffSeconds says"
 	default:
-		return text + ": none has been measured yet"
+		return text + ": an assumption, until the first one is measured"
 	}
 }
 

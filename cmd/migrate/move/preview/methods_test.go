@@ -13,6 +13,7 @@ import (
 	"github.com/sliceshift/sliceshift/cmd/migrate/move/movetest"
 	"github.com/sliceshift/sliceshift/migration/plan"
 	"github.com/sliceshift/sliceshift/migration/planner"
+	"github.com/sliceshift/sliceshift/migration/preflight"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/volumes"
 )
@@ -90,7 +91,7 @@ func TestPreflightSaysItOnce(t *testing.T) {
 		s.Volumes[i].Method = api.MethodCopy
 	}
 	found := 0
-	for _, f := range Preflight(s) {
+	for _, f := range preflight.Findings(s) {
 		if f.Reason == string(volumes.ReasonCopyImageMissing) {
 			found++
 		}

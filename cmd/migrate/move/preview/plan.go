@@ -5,6 +5,7 @@ package preview
 import (
 	"github.com/sliceshift/sliceshift/migration/plan"
 	"github.com/sliceshift/sliceshift/migration/planner"
+	"github.com/sliceshift/sliceshift/migration/preflight"
 	"github.com/sliceshift/sliceshift/migration/simulate"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
@@ -29,6 +30,10 @@ type Plan struct {
 	Standing Standing `json:"standing"`
 	// Mode is that of the migration; a paused one is planned as if resumed.
 	Mode api.Mode `json:"mode"`
+	// Answer says whether the application can move, and what that comes to.
+	Answer string `json:"answer"`
+	// WayBack says until when there is a way back, and which one; absent where nothing is moved to the destination.
+	WayBack string `json:"wayBack,omitempty"`
 	// Findings are what the preflight found; Refused is true when one of them is
 	// more than a warning.
 	Findings []plan.Finding `json:"findings"`
@@ -81,6 +86,8 @@ type Summary struct {
 	Kept    int `json:"keptVolumes,omitempty"`
 	// VolumesByMethod says how many of them each method carries.
 	VolumesByMethod map[api.VolumeMethod]int `json:"volumesByMethod,omitempty"`
+	// CopiedBytes is the size of the volumes that are filled from others; absent: there are none, or nobody says.
+	CopiedBytes int64 `json:"copiedBytes,omitempty"`
 	// HandoffSeconds is how long each handoff is expected to take, and HandoffSource where that is
 	// known from: measured, said or assumed; absent where nothing is moved to the destination.
 	HandoffSeconds int64         `json:"handoffSeconds,omitempty"`
@@ -109,13 +116,16 @@ func NewPlan(m *api.Migration, stands Standing, s plan.Snapshot) (d Plan) {
 	d.Summary.Replicas = s.Source.Set.Replicas
 	sides := s
 	sides.Volumes = nil // of thousands of ordinals, they are not kept beside those of the model
-	defer func() { d.addSplits(sides) }()
+	defer func() {
+		d.addSplits(sides)
+		d.Answer = d.answer()
+	}()
 	if base := m.Status.Baseline; base != nil {
 		d.Summary.Replicas, d.Summary.Budget = base.Replicas, base.Budget
 	} else {
 		// An epoch of an earlier move, which this one goes on from, is no other process's.
 		s.Record.Fence = nil
-		d.Findings = append(d.Findings, Preflight(s)...)
+		d.Findings = append(d.Findings, preflight.Findings(s)...)
 		d.Refused = Refusals(d.Findings) > 0
 		d.Templates = methodsOf(m, s, d.Findings)
 	}
@@ -128,9 +138,13 @@ func NewPlan(m *api.Migration, stands Standing, s plan.Snapshot) (d Plan) {
 	d.Schedule = scheduleOf(s)
 	d.Summary.HandoffSeconds, d.Summary.HandoffSource = expected(s)
 	steps := newSteps(s)
+	sizes := filled(s)
 	simulation := toTheEnd(s, steps.add)
 	d.Steps, d.Summary.Ordinals, d.Summary.Volumes = steps.phased(), steps.started, len(steps.carried)
-	d.Summary.VolumesByMethod = steps.methods()
+	d.Summary.VolumesByMethod, d.Summary.CopiedBytes = steps.methods(), steps.arrived(sizes)
+	if d.Summary.HandoffSeconds > 0 {
+		d.WayBack = wayBack(m)
+	}
 	for _, kept := range steps.kept {
 		if kept {
 			d.Summary.Kept++

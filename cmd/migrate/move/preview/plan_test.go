@@ -237,3 +237,32 @@ func underWay(t *testing.T) (*api.Migration, plan.Snapshot) {
 	s.Destination.Pods = []plan.Pod{moved}
 	return m, s
 }
+
+// TestV13Answer: the first line says whether it can move, and what that comes to for its users.
+func TestV13Answer(t *testing.T) {
+	sides := Plan{Source: Side{"east", "shop", "web"}, Destination: Side{"west", "shop", "web"}, Mode: api.ModeRun, Standing: Beginning, Steps: []Step{{}}}
+	sides.Summary = Summary{Ordinals: 3, Replicas: 3, FewestAvailable: 2, HandoffSeconds: 60, HandoffSource: HandoffAssumed}
+	for want, change := range map[string]func(*Plan){
+		"can move. 3 ordinals in about 3m00s, 1 of 3 down at once, each for 1m00s at most (assumed); nothing is copied.": func(*Plan) {},
+		"can move. 3 ordinals in about 3m00s, 1 of 3 down at once, each for 1m00s at most (assumed); 3 volumes copied, of 60.0 GiB.": func(d *Plan) {
+			d.Summary.VolumesByMethod, d.Summary.CopiedBytes = map[api.VolumeMethod]int{api.MethodCopy: 3}, 60<<30
+		},
+		"goes on. 3 ordinals in about 3m00s, 1 of 3 down at once, each for 1m00s at most; nothing is copied.": func(d *Plan) {
+			d.Standing, d.Summary.HandoffSource = Underway, HandoffMeasured
+		},
+		"cannot move yet: 2 refusals. Correct BudgetZero first.": func(d *Plan) {
+			d.Refused, d.Findings = true, []plan.Finding{{Reason: "BudgetZero"}, {Reason: "NoNodeFits"}, {Reason: "GitOps", Warning: true}}
+		},
+		"would begin, and stall before an ordinal has moved: VolumeAttached.": func(d *Plan) {
+			d.Stalled, d.Summary.Ordinals = &Stall{Reason: "VolumeAttached"}, 0
+		},
+		"would stall once 1 ordinal has moved: VolumeAttached.":           func(d *Plan) { d.Stalled, d.Summary.Ordinals = &Stall{Reason: "VolumeAttached"}, 1 },
+		"StatefulSet web from shop (cluster east) to shop (cluster west)": func(d *Plan) { d.Mode = api.ModeRollback },
+	} {
+		d := sides
+		change(&d)
+		if answer := d.answer(); !strings.HasSuffix(answer, want) {
+			t.Errorf("want ... %s\n got %s", want, answer)
+		}
+	}
+}

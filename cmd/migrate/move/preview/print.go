@@ -4,13 +4,11 @@ import (
 	"cmp"
 	"fmt"
 	"io"
-	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/sliceshift/sliceshift/cmd/migrate/terminal"
 	"github.com/sliceshift/sliceshift/migration/plan"
-	"github.com/sliceshift/sliceshift/migration/planner"
 	"github.com/sliceshift/sliceshift/migration/simulate"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
@@ -25,7 +23,7 @@ type Printer struct {
 
 // Print shows it: what it comes to, the findings and the steps.
 func (p Printer) Print(d Plan) error {
-	fmt.Fprintf(p.Out, "%s\n\n", p.Paint.Bold(fmt.Sprintf("StatefulSet %s from %s to %s", d.Source.StatefulSet, d.Source, d.Destination)))
+	fmt.Fprintf(p.Out, "%s\n\n", p.Paint.Bold(d.Answer))
 	if d.Split != nil {
 		fmt.Fprintf(p.Out, "The application is split: %s\n\n", strings.Join(d.Split.Text(), "\n  "))
 	}
@@ -217,37 +215,17 @@ func (p Printer) splitAfter(d Plan) []string {
 	return []string{text}
 }
 
-// Preflight is what a preflight finds. What it finds of each ordinal in the same words is said once.
-func Preflight(s plan.Snapshot) []plan.Finding {
-	var said []plan.Finding
-	for _, f := range planner.Preflight(s) {
-		again := slices.ContainsFunc(said, func(before plan.Finding) bool {
-			before.Object = f.Object
-			return before == f
-		})
-		if !again {
-			said = append(said, f)
-		}
-	}
-	return said
-}
-
-// FindingsText shows what a preflight found, the errors first.
+// FindingsText shows what a preflight found, in its order.
 func FindingsText(findings []plan.Finding, paint terminal.Painter) string {
 	var b strings.Builder
-	for _, warning := range []bool{false, true} {
-		for _, f := range findings {
-			if f.Warning != warning {
-				continue
-			}
-			label := paint.Red("error    ")
-			if warning {
-				label = paint.Yellow("warning  ")
-			}
-			fmt.Fprintf(&b, "%s%s\n         %s\n", label, paint.Bold(f.Reason), f.Message)
-			if f.Remedy != "" {
-				fmt.Fprintf(&b, "         to mend it: %s\n", f.Remedy)
-			}
+	for _, f := range findings {
+		label := paint.Red("error    ")
+		if f.Warning {
+			label = paint.Yellow("warning  ")
+		}
+		fmt.Fprintf(&b, "%s%s\n         %s\n", label, paint.Bold(f.Reason), f.Message)
+		if f.Remedy != "" {
+			fmt.Fprintf(&b, "         to mend it: %s\n", f.Remedy)
 		}
 	}
 	return b.String()

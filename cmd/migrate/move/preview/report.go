@@ -8,14 +8,12 @@ import (
 	"github.com/sliceshift/sliceshift/migration/preflight"
 )
 
-// Report shows what each check has come to, group by group, and how many came to which verdict.
+// Report shows what was found, and how many checks came to which verdict. A wide one shows each check, group by group.
 func (p Printer) Report(r preflight.Report) error {
-	for _, group := range r.Groups {
-		fmt.Fprintln(p.Out, p.Paint.Bold(string(group.Group)))
-		for _, check := range group.Checks {
-			p.check(check)
-		}
-		fmt.Fprintln(p.Out)
+	if p.Wide {
+		p.groups(r)
+	} else if text := FindingsText(r.Findings(), p.Paint); text != "" {
+		fmt.Fprintln(p.Out, text)
 	}
 	counts := []string{fmt.Sprintf("%d passed", r.Passed), fmt.Sprintf("%d warned", r.Warned), fmt.Sprintf("%d failed", r.Failed)}
 	if r.Skipped > 0 {
@@ -23,6 +21,16 @@ func (p Printer) Report(r preflight.Report) error {
 	}
 	_, err := fmt.Fprintf(p.Out, "%s: %s.\n", terminal.Count(r.Passed+r.Warned+r.Failed+r.Skipped, "check"), strings.Join(counts, ", "))
 	return err
+}
+
+func (p Printer) groups(r preflight.Report) {
+	for _, group := range r.Groups {
+		fmt.Fprintln(p.Out, p.Paint.Bold(string(group.Group)))
+		for _, check := range group.Checks {
+			p.check(check)
+		}
+		fmt.Fprintln(p.Out)
+	}
 }
 
 func (p Printer) check(r preflight.Result) {

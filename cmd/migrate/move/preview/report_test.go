@@ -9,7 +9,7 @@ import (
 	"github.com/sliceshift/sliceshift/migration/preflight"
 )
 
-// TestReportText: each check has its line, and what it has found is below it.
+// TestReportText: what refuses is shown before what warns; a wide report has a line for each check.
 func TestReportText(t *testing.T) {
 	warned := plan.Finding{Reason: "TrackedByGitOps", Message: "StatefulSet shop/web in cluster east is tracked by Argo CD", Remedy: "pause it", Warning: true}
 	failed := plan.Finding{Reason: "QuotaTooSmall", Message: "ResourceQuota shop/few in cluster west has no room", Remedy: "raise it"}
@@ -26,9 +26,11 @@ func TestReportText(t *testing.T) {
 		},
 		Passed: 1, Warned: 1, Failed: 1, Skipped: 1,
 	}
-	var out bytes.Buffer
-	if err := (Printer{Out: &out}).Report(report); err != nil {
-		t.Fatal(err)
+	for name, wide := range map[string]bool{"report.txt": false, "report_wide.txt": true} {
+		var out bytes.Buffer
+		if err := (Printer{Out: &out, Wide: wide}).Report(report); err != nil {
+			t.Fatal(err)
+		}
+		golden.Compare(t, name, out.String())
 	}
-	golden.Compare(t, "report.txt", out.String())
 }

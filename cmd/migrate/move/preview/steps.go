@@ -132,6 +132,16 @@ func (c *steps) methods() map[api.VolumeMethod]int {
 	return counts
 }
 
+// arrived is the sum of what each ordinal has that starts at the destination.
+func (c *steps) arrived(bytes map[int32]int64) (sum int64) {
+	for i, step := range c.list {
+		if step.Verb == plan.ScaleUp && step.Side == plan.DestinationSide {
+			sum += bytes[c.ordinals[i]]
+		}
+	}
+	return sum
+}
+
 // same is the forecast of the step before where nothing has changed since, so that it is kept once.
 func same(before *simulate.Forecast, now simulate.Forecast) *simulate.Forecast {
 	if before != nil && before.Start == now.Start && before.Replicas == now.Replicas && ptr.Equal(before.MaxUnavailable, now.MaxUnavailable) {

@@ -42,7 +42,7 @@ func (o *options) forecast(ctx context.Context, m board.Migration) (server.Forec
 	}
 	found := server.Forecast{Page: preview.NewPlan(asked, preview.Beginning, snapshot).Page()}
 	snapshot.Record.Fence = nil // an epoch of an earlier move is no other process's
-	checks := preflight.NewReport(planner.Preflight(snapshot))
+	checks := preflight.NewReport(preflight.Findings(snapshot))
 	found.Checks = &checks
 	return found, nil
 }
