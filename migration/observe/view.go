@@ -180,6 +180,7 @@ func SetOf(m *api.Migration, set *appsv1.StatefulSet, pods []corev1.Pod) plan.Se
 		Observed:  set.Status.ObservedGeneration >= set.Generation,
 		RolledOut: rolledOut(set, pods),
 		MinReady:  time.Duration(set.Spec.MinReadySeconds) * time.Second,
+		Grace:     time.Duration(ptr.Deref(set.Spec.Template.Spec.TerminationGracePeriodSeconds, corev1.DefaultTerminationGracePeriodSeconds)) * time.Second,
 		Ordered:   set.Spec.PodManagementPolicy != appsv1.ParallelPodManagement,
 		Fence:     set.Annotations[api.FenceAnnotationKey],
 		ScalesBy:  foreignWriter(set.ManagedFields, begun(m), `"f:replicas"`, `"f:ordinals"`),
@@ -210,6 +211,9 @@ func podsOf(f *observed) []plan.Pod {
 		view := plan.Pod{
 			Ordinal: ordinal, UID: pod.UID, Terminating: pod.DeletionTimestamp != nil,
 			Owned: f.set != nil && metav1.IsControlledBy(pod, f.set), Node: pod.Spec.NodeName, Trouble: troubleOf(pod), Finalizers: strings.Join(pod.Finalizers, ", "),
+		}
+		if pod.DeletionTimestamp != nil {
+			view.GoneBy = f.endpoint.Ours(pod.DeletionTimestamp.Time)
 		}
 		for _, condition := range pod.Status.Conditions {
 			if condition.Type == corev1.PodReady && condition.Status == corev1.ConditionTrue {

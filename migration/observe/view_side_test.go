@@ -149,14 +149,14 @@ func TestSideOf(t *testing.T) {
 	want := plan.Side{
 		Cluster: "east", ClusterID: "e", Namespace: "shop", NamespaceFound: true, Reach: plan.Seen, Export: plan.Export{Found: true},
 		Set: plan.Set{
-			Presence: plan.Seen, Name: "web", UID: "s", ResourceVersion: "7", Start: 2, Replicas: 3, Observed: true, RolledOut: true, MinReady: 5 * time.Second,
+			Presence: plan.Seen, Name: "web", UID: "s", ResourceVersion: "7", Start: 2, Replicas: 3, Observed: true, RolledOut: true, MinReady: 5 * time.Second, Grace: 30 * time.Second,
 			Ordered: true, Fence: "m.2", ScalesBy: "kubectl", Ours: true, Owner: "m", Terminating: true, Resource: plan.NativeResource, DeletesClaims: true, OwnsClaims: []string{"a", "b"},
 		},
 		Pods: []plan.Pod{
 			{Ordinal: 2, UID: "p", Ready: true, ReadySince: Began, Node: "node"},
 			{Ordinal: 3, Owned: true, Node: "node"},
 			{Ordinal: 4, Ready: true, ReadySince: Began, Owned: true, Node: "node"},
-			{Ordinal: 10, Ready: true, ReadySince: Began, Terminating: true, Owned: true, Node: "node", Finalizers: "a/b, c/d"},
+			{Ordinal: 10, Ready: true, ReadySince: Began, Terminating: true, GoneBy: Began, Owned: true, Node: "node", Finalizers: "a/b, c/d"},
 		},
 		Budgets: []plan.Budget{budget("all"), budget("web")}, OtherBudgets: []string{"y", "z"},
 	}
@@ -183,7 +183,7 @@ func TestSideOf(t *testing.T) {
 func TestSetOfDefaults(t *testing.T) {
 	set := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Name: "web", Generation: 2}}
 	set.Spec.PodManagementPolicy, set.Status.ObservedGeneration = appsv1.ParallelPodManagement, 1
-	want := plan.Set{Presence: plan.Seen, Name: "web", Replicas: 1, RolledOut: true}
+	want := plan.Set{Presence: plan.Seen, Name: "web", Replicas: 1, RolledOut: true, Grace: 30 * time.Second}
 	if diff := cmp.Diff(want, SetOf(migrating(), set, nil)); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
 	}

@@ -28,6 +28,8 @@ type Set struct {
 	Templates []string
 	// MinReady is spec.minReadySeconds.
 	MinReady time.Duration
+	// Grace is terminationGracePeriodSeconds of its pod template.
+	Grace time.Duration
 	// Ordered is true for podManagementPolicy OrderedReady.
 	Ordered bool
 	// Fence is the value of the fence annotation.

@@ -131,6 +131,8 @@ type Pod struct {
 	// ReadySince is when it became Ready.
 	ReadySince  time.Time
 	Terminating bool
+	// GoneBy is the end of the grace period of a pod that terminates; zero: it does not.
+	GoneBy time.Time
 	// Owned is true when the StatefulSet controls it.
 	Owned bool
 	// Node is where it runs; empty: nowhere yet.

@@ -22,6 +22,14 @@ func atFor(step api.Step, spent time.Duration) func(*plan.Snapshot) {
 	}
 }
 
+// during has the pod of the ordinal terminate, with so much left of its grace period.
+func during(change func(*plan.Snapshot), left time.Duration) func(*plan.Snapshot) {
+	return func(s *plan.Snapshot) {
+		change(s)
+		s.Source.SetPod(plan.Pod{Ordinal: 2, Terminating: true, GoneBy: s.Now.Add(left)})
+	}
+}
+
 // TestHeld: a wait in a step ends at its deadline, and stalls from then on (I6). Without a handoff there
 // is none.
 func TestHeld(t *testing.T) {
@@ -41,8 +49,17 @@ func TestHeld(t *testing.T) {
 		"nobody knows since when": {timeless, time.Minute, false},
 		"its time is over":        {atFor(api.StepAwaitRelease, time.Minute), 0, true},
 		"its time has been over":  {atFor(api.StepAwaitRelease, time.Hour), 0, true},
+
+		"P14 the pod has its grace":     {during(atFor(api.StepAwaitRelease, time.Hour), 10*time.Minute), 10 * time.Minute, false},
+		"P14 its grace ends before":     {during(atFor(api.StepAwaitRelease, 20*time.Second), 10*time.Second), 10 * time.Second, false},
+		"P14 the pod has had its grace": {during(atFor(api.StepAwaitRelease, time.Hour), -time.Second), 0, true},
 	} {
-		got := midway(tc.change).held(api.StepAwaitRelease, plan.Hold{Reason: "Waits"})
+		view := midway(tc.change)
+		hold := plan.Hold{Reason: "Waits"}
+		if pod, _ := view.Source.Pod(2); pod.Terminating {
+			hold.Until = pod.GoneBy
+		}
+		got := view.held(api.StepAwaitRelease, hold)
 		if got.Step != api.StepAwaitRelease || got.Wait != tc.wait || got.Hold.Stalled != tc.stalled || got.Hold.Reason != "Waits" {
 			t.Errorf("%s: %+v, %+v", name, got, got.Hold)
 		}

@@ -112,13 +112,14 @@ func (p *View) at(step api.Step, decision *plan.Decision) *plan.Decision {
 	return decision
 }
 
-// held is a wait in a step. It stalls when the step has taken too long (I6), unless the ordinal runs meanwhile.
+// held is a wait in a step. It stalls when the step has taken too long (I6), unless the ordinal runs meanwhile, or the wait has
+// an end of its own that is later: the grace period of a pod.
 func (p *View) held(step api.Step, hold plan.Hold) *plan.Decision {
 	decision := &plan.Decision{Hold: &hold, Step: step, Wait: max(0, hold.Until.Sub(p.Now))}
 	if p.Record.Handoff == nil || step == api.StepCopyAhead { // nothing is down
 		return decision
 	}
-	if left := p.Spec.Deadline - p.spent(step); left > 0 {
+	if left := max(p.Spec.Deadline-p.spent(step), hold.Until.Sub(p.Now)); left > 0 {
 		decision.Wait = min(left, cmp.Or(decision.Wait, left))
 		return decision
 	}

@@ -135,7 +135,7 @@ func stopping(s plan.Side, k int32) *plan.Hold {
 		return nil
 	case pod.Terminating:
 		return &plan.Hold{
-			Reason: api.ReasonPodTerminating, Message: "waiting until pod " + name + " is gone" + keptBy(pod),
+			Reason: api.ReasonPodTerminating, Message: "waiting until pod " + name + " is gone" + keptBy(pod), Until: pod.GoneBy,
 			Remedy: "it is never force-deleted: look at its finalizers and its node: " + s.Kubectl().Do("describe", "pod", "-n", s.Namespace, fmt.Sprintf("%s-%d", s.Set.Name, k)),
 		}
 	case s.Set.Presence == plan.Seen:

@@ -16,6 +16,9 @@ import (
 // one was measured; and at least afterwards.
 const firstHandoff = time.Minute
 
+// usualGrace is the grace period of pods that name none, which firstHandoff has room for.
+const usualGrace = 30 * time.Second
+
 // schedulePlanner holds a handoff that would not begin and end in a window. An ordinal that is down is brought
 // up whatever the schedule says, and nothing that goes back waits: it is a rollback that ends what is wrong.
 type schedulePlanner struct{ *View }
@@ -60,7 +63,7 @@ func (p schedulePlanner) needs() time.Duration {
 	if said := p.Spec.Schedule.Expected(); said > 0 {
 		return said
 	}
-	least := firstHandoff + max(p.Spec.MinReady, p.Source.Set.MinReady, p.Destination.Set.MinReady)
+	least := firstHandoff + max(p.Spec.MinReady, p.Source.Set.MinReady, p.Destination.Set.MinReady) + max(0, p.Source.Set.Grace-usualGrace)
 	if p.Record.Pace == nil {
 		return least
 	}

@@ -231,6 +231,14 @@ func TestTiming(t *testing.T) {
 	}
 }
 
+// TestP14GraceCounts: a handoff is taken to last as long as its pod may take to stop.
+func TestP14GraceCounts(t *testing.T) {
+	timing, _ := TimingOf(halfway(scheduled(window(time.Hour, time.Hour), func(s *plan.Snapshot) { s.Source.Set.Grace = 10 * time.Minute })).Snapshot)
+	if timing.Needs != time.Minute+10*time.Minute-30*time.Second {
+		t.Errorf("it takes %s", timing.Needs)
+	}
+}
+
 // TestNothingIsStoppedOutside: whatever the time, the window and what was measured, an ordinal that runs is
 // stopped only where its handoff would be over before the window closes.
 func TestNothingIsStoppedOutside(t *testing.T) {
