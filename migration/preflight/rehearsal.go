@@ -295,6 +295,12 @@ func rehearsal(at endpoint.Endpoint, object client.Object, err error) (*plan.Fin
 			Reason: api.ReasonWriteRefused, Object: what, Warning: true,
 			Message: fmt.Sprintf("whether %s would be let in cannot be asked: %s", what, endpoint.OneLine(err)),
 		}, nil
+	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
+		return &plan.Finding{
+			Reason: api.ReasonNamespaceMissing, Object: "namespace " + at.Namespace,
+			Message: fmt.Sprintf("namespace %s in cluster %s is being deleted: nothing can be created in it", at.Namespace, at.Cluster),
+			Remedy:  "see what keeps it, and wait until it is deleted: " + at.Kubectl().Do("get", "namespace", at.Namespace, "-o", "yaml") + "; or name another one",
+		}, nil
 	case apierrors.IsForbidden(err), apierrors.IsInvalid(err), apierrors.IsBadRequest(err), apierrors.IsInternalError(err):
 		return &plan.Finding{
 			Reason: api.ReasonWriteRefused, Object: what,

@@ -42,14 +42,20 @@ func (e *Inspector) reachableVolumes(ctx context.Context, m *api.Migration, sour
 	}
 	findings := e.barred(m, source, pvs)
 	pvs = slices.Concat(pvs, shared)
-	for _, check := range []func(context.Context, []corev1.PersistentVolume) ([]plan.Finding, error){e.drivers, e.duplicateHandles, e.hosts} {
-		more, err := check(ctx, pvs)
-		if err != nil {
-			return nil, err
-		}
-		findings = append(findings, more...)
+	missing, err := e.drivers(ctx, pvs)
+	if err != nil {
+		return nil, err
 	}
-	return findings, nil
+	twins, err := e.duplicateHandles(ctx, pvs)
+	if err != nil {
+		return nil, err
+	}
+	// That no node takes the volumes of a driver that is missing has been said.
+	without := func(pv corev1.PersistentVolume) bool {
+		return slices.ContainsFunc(missing, func(f plan.Finding) bool { return f.Object == driverObject(driverOf(pv)) })
+	}
+	unhosted, err := e.hosts(ctx, slices.DeleteFunc(pvs, without))
+	return slices.Concat(findings, missing, twins, unhosted), err
 }
 
 // carriedTemplates are the claim templates whose volumes are to be the destination's, too.
@@ -112,6 +118,8 @@ func driverOf(pv corev1.PersistentVolume) string {
 	return pv.Spec.CSI.Driver
 }
 
+func driverObject(driver string) string { return "CSIDriver " + driver }
+
 // drivers finds CSI drivers that the destination's cluster lacks: there is no CSIDriver object, which is optional, and no node
 // runs the driver.
 func (e *Inspector) drivers(ctx context.Context, pvs []corev1.PersistentVolume) ([]plan.Finding, error) {
@@ -137,7 +145,7 @@ func (e *Inspector) drivers(ctx context.Context, pvs []corev1.PersistentVolume) 
 			continue
 		}
 		findings = append(findings, plan.Finding{
-			Reason: volumes.ReasonDriverMissing, Object: "CSIDriver " + name,
+			Reason: volumes.ReasonDriverMissing, Object: driverObject(name),
 			Message: fmt.Sprintf("the volumes are of CSI driver %s, and cluster %s has no such driver: a moved pod could not mount its volume", name, e.Destination.Cluster),
 			Remedy:  "install the driver there, for the same storage",
 		})
@@ -247,7 +255,7 @@ func (e *Inspector) places(hosts []host, coming map[string]int64) []plan.Finding
 			continue
 		}
 		findings = append(findings, plan.Finding{
-			Reason: volumes.ReasonVolumeOutOfReach, Object: "CSIDriver " + driver,
+			Reason: volumes.ReasonVolumeOutOfReach, Object: driverObject(driver),
 			Message: fmt.Sprintf("%d volumes of CSI driver %s are to be moved, and the nodes of cluster %s can attach %d more: the last pods would stay Pending", coming[driver], driver, e.Destination.Cluster, left),
 			Remedy:  "add nodes, or move fewer ordinals; " + e.Destination.Kubectl().Do("get", "csinodes", "-o", "yaml") + " shows what each may attach",
 		})
