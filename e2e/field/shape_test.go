@@ -1,0 +1,89 @@
+package field
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/sliceshift/sliceshift/cmd/migrate/move/preview"
+	"github.com/sliceshift/sliceshift/cmd/migrate/move/progress"
+	"github.com/sliceshift/sliceshift/e2e/child"
+	"github.com/sliceshift/sliceshift/e2e/harness"
+	"github.com/sliceshift/sliceshift/migration/preflight"
+)
+
+// TestShapes: StatefulSets as charts render them move, and go back: nothing that is harmless refuses them, what is
+// dangerous is said before, and each write is the one that the plan has shown.
+func TestShapes(t *testing.T) {
+	turns := make(chan struct{}, 2)
+	for _, each := range situations(t, "shapes") {
+		t.Run(each.Name, func(t *testing.T) {
+			t.Parallel()
+			turns <- struct{}{}
+			defer func() { <-turns }()
+			v := each.deploy(t)
+			var report preflight.Report
+			each.judge(t, report, run(v, each.command(v, "preflight"), &report))
+			each.moves(v, []string{"--kubeconfig", v.From.Kubeconfig(), "--to-kubeconfig", v.To.Kubeconfig()})
+			v.ExpectMoved()
+			each.moves(v, []string{"--kubeconfig", v.To.Kubeconfig(), "--to-kubeconfig", v.From.Kubeconfig()})
+			v.ExpectSlice(v.There(), 0, 0)
+			v.ExpectSlice(v.Here(), 0, v.App.Replicas)
+			v.ExpectBudget(v.Here())
+			v.Audit()
+		})
+	}
+}
+
+// moves plans and runs a move, and compares both write for write.
+func (s situation) moves(v *harness.Move, way []string) {
+	v.T.Helper()
+	args := append(s.flags(v), way...)
+	var planned preview.Plan
+	run(v, append([]string{"plan"}, args...), &planned)
+	if planned.Stalled != nil || planned.Refused {
+		v.T.Fatalf("%s\n%+v\n%+v", planned.Answer, planned.Findings, planned.Stalled)
+	}
+	var want, got []string
+	for _, step := range planned.Steps {
+		want = append(want, fmt.Sprintf("%s %s %s: %s", step.Side, step.Verb, step.Object, step.Action))
+	}
+	cmd := exec.CommandContext(v.Ctx, harness.Program(v.T, "migrate"), append(append([]string{"run"}, args...), "-o", "json", "--exit-on-stall")...)
+	var out, errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	v.Must(child.Start(cmd))
+	if err := cmd.Wait(); err != nil {
+		v.T.Fatalf("run: %v\n%s%s", err, out.String(), errs.String())
+	}
+	lines := bufio.NewScanner(&out)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		var e progress.Event
+		v.Must(json.Unmarshal(lines.Bytes(), &e))
+		if e.Kind == progress.Written {
+			got = append(got, fmt.Sprintf("%s %s %s: %s", e.Side, e.Verb, e.Object, e.Message))
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		v.T.Errorf("the run differs from its plan: -plan +run\n%s", diff)
+	}
+	v.T.Logf("%s\n%d writes", planned.Answer, len(got))
+}
+
+// flags are those of a move, without the clusters.
+func (s situation) flags(v *harness.Move) []string {
+	args := []string{v.App.Name, "-n", v.App.Namespace, "--to-namespace", v.ToNamespace, "--to-name", v.ToName, "--create-namespace"}
+	if len(v.App.Claims) > 0 && len(s.Disk) == 0 && !strings.Contains(fmt.Sprint(s.Args), "--volume") {
+		args = append(args, "--shared", strings.Join(v.App.Claims, ","))
+	}
+	for _, arg := range s.Args {
+		args = append(args, strings.ReplaceAll(arg, "$NS", v.App.Namespace))
+	}
+	return args
+}

@@ -1,0 +1,255 @@
+package field
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/strategicpatch"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"github.com/sliceshift/sliceshift/e2e/harness"
+)
+
+// situation is one that people have: StatefulSet web of two replicas in cluster east, with a headless Service, a claim
+// template and a PodDisruptionBudget, is to move to cluster west. Only what differs is written.
+type situation struct {
+	// Name says what it is, and Defect which one has shown that it was missed.
+	Name   string `json:"name"`
+	Defect string `json:"defect,omitempty"`
+	// Replicas, Claims and MaxUnavailable are others than 2, [data] and 1; none: there is no PodDisruptionBudget.
+	Replicas       *int32    `json:"replicas,omitempty"`
+	Claims         *[]string `json:"claims,omitempty"`
+	MaxUnavailable string    `json:"maxUnavailable,omitempty"`
+	// To is where it goes: cluster, namespace or name; cluster unless it is said.
+	To string `json:"to,omitempty"`
+	// Disk is the source of the volume of each ordinal's claim data, and Volume a merge patch of that volume; else it is a
+	// path that both clusters share. $K is the ordinal.
+	Disk   json.RawMessage `json:"disk,omitempty"`
+	Volume json.RawMessage `json:"volume,omitempty"`
+	// Set is a strategic merge patch of the StatefulSet.
+	Set json.RawMessage `json:"set,omitempty"`
+	// East and West have these objects before the StatefulSet is created. $NS is the namespace, which is that of an
+	// object that names none.
+	East []json.RawMessage `json:"east,omitempty"`
+	West []json.RawMessage `json:"west,omitempty"`
+	// Then are merge patches of objects, once all replicas are available.
+	Then []change `json:"then,omitempty"`
+	// Args are further flags.
+	Args []string `json:"args,omitempty"`
+	// Found has each reason that is found, and whether it fails or warns. Text must stand in what is said.
+	Found map[string]string `json:"found,omitempty"`
+	Text  []string          `json:"text,omitempty"`
+}
+
+// change is a merge patch of an object, or its deletion, which need not end.
+type change struct {
+	At          string          `json:"at,omitempty"` // east unless it is said
+	Object      json.RawMessage `json:"object"`
+	Subresource string          `json:"subresource,omitempty"`
+	Patch       json.RawMessage `json:"patch,omitempty"`
+	Delete      bool            `json:"delete,omitempty"`
+}
+
+// situations are those of all files of a folder.
+func situations(t *testing.T, folder string) []situation {
+	t.Helper()
+	files, err := filepath.Glob(folder + "/*.yaml")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no situations: %v", err)
+	}
+	var all []situation
+	names := map[string]bool{}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var these []situation
+		if err := yaml.UnmarshalStrict(text, &these); err != nil {
+			t.Fatalf("%s: %v", file, err)
+		}
+		for _, each := range these {
+			if each.Name == "" || names[each.Name] {
+				t.Fatalf("%s: name %q is empty or taken", file, each.Name)
+			}
+			names[each.Name] = true
+			all = append(all, each)
+		}
+	}
+	return all
+}
+
+// deploy creates the situation.
+func (s situation) deploy(t *testing.T) *harness.Move {
+	t.Helper()
+	app := harness.Usual(2)
+	if s.Replicas != nil {
+		app.Replicas = *s.Replicas
+	}
+	if s.Claims != nil {
+		app.Claims = *s.Claims
+	}
+	switch s.MaxUnavailable {
+	case "":
+	case "none":
+		app.MaxUnavailable = nil
+	default:
+		app.MaxUnavailable = harness.IntOrString(s.MaxUnavailable)
+	}
+	var wrong error
+	app.Adapt = func(set *appsv1.StatefulSet) {
+		for i := range set.Spec.VolumeClaimTemplates {
+			set.Spec.VolumeClaimTemplates[i].Spec.StorageClassName = new(s.class())
+		}
+		if wrong == nil && len(s.Set) > 0 {
+			wrong = patched(set, strings.ReplaceAll(string(s.Set), "$NS", set.Namespace))
+		}
+	}
+	where := map[string]harness.Setting{"": harness.AcrossClusters, "cluster": harness.AcrossClusters, "namespace": harness.AcrossNamespaces, "name": harness.AcrossNames}[s.To]
+	before := func(v *harness.Move) {
+		v.Must(makeNamespace(v, v.From, v.App.Namespace))
+		for _, object := range s.East {
+			create(v, v.From, v.App.Namespace, object)
+		}
+		for ordinal := range app.Replicas {
+			if len(s.Disk) > 0 {
+				s.provision(v, ordinal)
+			}
+		}
+		if len(s.West) > 0 {
+			v.Must(makeNamespace(v, v.To, v.ToNamespace))
+		}
+		for _, object := range s.West {
+			create(v, v.To, v.ToNamespace, object)
+		}
+	}
+	v := harness.NewMove(t, app, where, before)
+	v.Must(wrong)
+	for _, each := range s.Then {
+		each.apply(v)
+	}
+	return v
+}
+
+// class is the storage class of the claims: that of the driver, or the default one of the clusters.
+func (s situation) class() string {
+	if strings.Contains(string(s.Disk), driver) {
+		return "disk"
+	}
+	return "standard"
+}
+
+// provision makes the volume of an ordinal, as a provisioner would.
+func (s situation) provision(v *harness.Move, ordinal int32) {
+	v.T.Helper()
+	name := fmt.Sprintf("%s-%d", v.App.Namespace, ordinal)
+	fill := func(text json.RawMessage) json.RawMessage {
+		return json.RawMessage(strings.ReplaceAll(strings.ReplaceAll(string(text), "$NS", v.App.Namespace), "$K", fmt.Sprint(ordinal)))
+	}
+	u := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "PersistentVolume", "metadata": map[string]any{"name": name}}}
+	var source map[string]any
+	v.Must(json.Unmarshal(fill(s.Disk), &source))
+	maps.Copy(source, map[string]any{
+		"capacity": map[string]any{"storage": "1Gi"}, "accessModes": []any{"ReadWriteOnce"}, "persistentVolumeReclaimPolicy": "Delete",
+		"storageClassName": s.class(), "claimRef": map[string]any{"namespace": v.App.Namespace, "name": fmt.Sprintf("data-web-%d", ordinal)},
+	})
+	u.Object["spec"] = source
+	whole, err := json.Marshal(u.Object)
+	v.Must(err)
+	if len(s.Volume) > 0 {
+		whole, err = strategicpatch.StrategicMergePatch(whole, fill(s.Volume), corev1.PersistentVolume{})
+		v.Must(err)
+	}
+	create(v, v.From, "", whole)
+}
+
+func patched(set *appsv1.StatefulSet, patch string) error {
+	whole, err := json.Marshal(set)
+	if err != nil {
+		return err
+	}
+	if whole, err = strategicpatch.StrategicMergePatch(whole, []byte(patch), appsv1.StatefulSet{}); err != nil {
+		return err
+	}
+	*set = appsv1.StatefulSet{}
+	return json.Unmarshal(whole, set)
+}
+
+func clientOf(v *harness.Move, at harness.Cluster) client.Client {
+	v.T.Helper()
+	c, err := harness.Client(at)
+	v.Must(err)
+	return c
+}
+
+func makeNamespace(v *harness.Move, at harness.Cluster, name string) error {
+	err := clientOf(v, at).Create(v.Ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
+	if apierrors.IsAlreadyExists(err) {
+		return nil
+	}
+	return err
+}
+
+// parsed reads an object, whose namespace is that of the application unless it says another one.
+func parsed(v *harness.Move, at harness.Cluster, namespace string, object json.RawMessage) *unstructured.Unstructured {
+	v.T.Helper()
+	u := &unstructured.Unstructured{}
+	v.Must(json.Unmarshal([]byte(strings.ReplaceAll(string(object), "$NS", namespace)), &u.Object))
+	if namespaced, err := clientOf(v, at).IsObjectNamespaced(u); err == nil && namespaced && u.GetNamespace() == "" {
+		u.SetNamespace(namespace)
+	}
+	return u
+}
+
+// create creates an object, with its status. What is of the whole cluster is deleted in the end.
+func create(v *harness.Move, at harness.Cluster, namespace string, object json.RawMessage) {
+	v.T.Helper()
+	u, c := parsed(v, at, namespace, object), clientOf(v, at)
+	status, has := u.Object["status"]
+	if err := c.Create(v.Ctx, u); err != nil {
+		v.T.Fatalf("creating %s %s: %v", u.GetKind(), u.GetName(), err)
+	}
+	if has {
+		u.Object["status"] = status
+		v.Must(c.Status().Update(v.Ctx, u))
+	}
+	if u.GetNamespace() == "" {
+		v.T.Cleanup(func() { _ = c.Delete(v.T.Context(), u) })
+	}
+}
+
+func (c change) apply(v *harness.Move) {
+	v.T.Helper()
+	at, namespace := v.From, v.App.Namespace
+	if c.At == "west" {
+		at, namespace = v.To, v.ToNamespace
+	}
+	u := parsed(v, at, namespace, c.Object)
+	if c.Delete {
+		v.Must(clientOf(v, at).Delete(v.Ctx, u))
+		return
+	}
+	patch := client.RawPatch(types.MergePatchType, []byte(strings.ReplaceAll(string(c.Patch), "$NS", namespace)))
+	if c.Subresource != "" {
+		v.Must(clientOf(v, at).SubResource(c.Subresource).Patch(v.Ctx, u, patch))
+		return
+	}
+	v.Must(clientOf(v, at).Patch(v.Ctx, u, patch))
+}
+
+// command is one of the product about this move.
+func (s situation) command(v *harness.Move, verb string) []string {
+	return append([]string{verb, "--kubeconfig", v.From.Kubeconfig(), "--to-kubeconfig", v.To.Kubeconfig()}, s.flags(v)...)
+}
