@@ -26,6 +26,7 @@ GOTEST  = $(TESTSUM) --format $(FORMAT) --format-hide-empty-pkg --raw-command --
 MOVES   := ./e2e/move
 SLICES  := ./e2e/slices
 PAGES   := ./e2e/pages
+FIELD   := ./e2e/field
 
 .DEFAULT_GOAL := help
 .PHONY: help
@@ -39,7 +40,7 @@ demo: ## Move a StatefulSet of 5 between two real clusters that share no disk, a
 	@$(GO) run ./e2e/demo $(if $(METHOD),-method $(METHOD)) $(if $(HOLD),-hold)
 
 test: ## Unit and property tests, a part of the model, end-to-end tests; what takes longer is below.
-	@$(STAGES) vet race unit-sequential controlplane sidecars clusters slices pages moves-1 moves-2 moves-3 moves-4
+	@$(STAGES) vet race unit-sequential controlplane sidecars clusters slices pages field moves-1 moves-2 moves-3 moves-4
 
 everything: ## All that CI runs on any commit, with a table at the end; it fails when something was left out.
 	@$(STAGES) -everything
@@ -132,7 +133,7 @@ release: ## All that is published of a version, twice and compared, into out/rel
 	$(GO) run ./hack/release $(if $(filter-out dev,$(VERSION)),-version $(VERSION)) $(if $(REPOSITORY),-image $(REPOSITORY)) $(if $(PLATFORMS),-platforms $(PLATFORMS)) $(VERIFY) out/release
 
 ##@ The stages of .ci/stages.yaml, each by itself
-.PHONY: stages modules vet unit race unit-sequential packages-made skopeo controlplane sidecars disks clusters slices pages moves-1 moves-2 moves-3 moves-4 browser chromium screenshots kind-tutorial
+.PHONY: stages modules vet unit race unit-sequential packages-made skopeo controlplane sidecars disks clusters slices pages field moves-1 moves-2 moves-3 moves-4 browser chromium screenshots kind-tutorial
 stages: # as CI runs them: TURNS=16m is for those that take turns, and LIMIT=80m for all
 	@$(STAGES) $(if $(TURNS),-turns $(TURNS)) $(if $(LIMIT),-limit $(LIMIT))
 
@@ -168,15 +169,17 @@ disks: # what makes the file systems of its volumes; without root there are none
 clusters: FORMAT = testname
 clusters: RACE =
 clusters: disks # the tests against control planes that run as processes, and on disks of a CSI driver, but those that follow
-	@$(CLUSTERTEST) -p 1 $$(./hack/packages clusters | grep -Ev '($(MOVES:.%=%)|$(SLICES:.%=%)|$(PAGES:.%=%))$$')
+	@$(CLUSTERTEST) -p 1 $$(./hack/packages clusters | grep -Ev '($(MOVES:.%=%)|$(SLICES:.%=%)|$(PAGES:.%=%)|$(FIELD:.%=%))$$')
 
 CLUSTERTEST = $(GOTEST) $(RACE) -count=1 -timeout 60m -parallel $(PARALLEL)
-slices pages moves-1 moves-2 moves-3 moves-4: FORMAT = testname
-slices pages moves-1 moves-2 moves-3 moves-4: RACE =
+slices pages field moves-1 moves-2 moves-3 moves-4: FORMAT = testname
+slices pages field moves-1 moves-2 moves-3 moves-4: RACE =
 slices: # our own StatefulSet kind beside the native one
 	@$(CLUSTERTEST) $(SLICES)
 pages: disks # every command of the pages
 	@$(CLUSTERTEST) $(PAGES)
+field: ## Situations that people have, each with what must be found in it, and StatefulSets as charts render them, there and back.
+	@$(CLUSTERTEST) $(FIELD)
 
 # The tests of moves between control planes are as many as all others.
 BREAKING := ^Test(Chaos|CrashMatrix)$$
