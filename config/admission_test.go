@@ -32,13 +32,18 @@ func TestAdmissionObjects(t *testing.T) {
 		read      func() ([]*unstructured.Unstructured, error)
 		resources []string
 	}{
-		"sliceshift-authors": {AuthorObjects, []string{"migrations." + api.GroupVersion.Group}},
-		"sliceshift-volumes": {VolumeObjects, []string{"persistentvolumes."}},
+		"sliceshift-authors":   {AuthorObjects, []string{"migrations." + api.GroupVersion.Group}},
+		"sliceshift-snapshots": {VolumeObjects, []string{"volumesnapshotcontents.snapshot.storage.k8s.io"}},
+		"sliceshift-volumes":   {VolumeObjects, []string{"persistentvolumes."}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			objects, err := tc.read()
-			if err != nil || len(objects) != 2 {
-				t.Fatalf("%d objects, %v", len(objects), err)
+			if err != nil {
+				t.Fatal(err)
+			}
+			objects = slices.DeleteFunc(objects, func(object *unstructured.Unstructured) bool { return object.GetName() != name })
+			if len(objects) != 2 {
+				t.Fatalf("%d objects", len(objects))
 			}
 			policy := decoded[admissionregistrationv1.ValidatingAdmissionPolicy](t, objects[0])
 			binding := decoded[admissionregistrationv1.ValidatingAdmissionPolicyBinding](t, objects[1])
@@ -61,16 +66,26 @@ func TestAdmissionObjects(t *testing.T) {
 	}
 }
 
-// TestVolumesOfNobody: without a ConfigMap the policy of volumes is in nobody's way, and each
-// ConfigMap with the label counts.
+// TestVolumesOfNobody: without a ConfigMap the policies of volumes and snapshots bound no account, and each ConfigMap with the
+// label counts.
 func TestVolumesOfNobody(t *testing.T) {
 	objects, err := VolumeObjects()
 	if err != nil {
 		t.Fatal(err)
 	}
-	ref := decoded[admissionregistrationv1.ValidatingAdmissionPolicyBinding](t, objects[1]).Spec.ParamRef
-	if *ref.ParameterNotFoundAction != admissionregistrationv1.AllowAction || ref.Selector.MatchLabels["migration.sliceshift.io/mover-policy"] != "true" {
-		t.Errorf("parameters are %+v", ref)
+	bindings := 0
+	for _, object := range objects {
+		if object.GetKind() != "ValidatingAdmissionPolicyBinding" {
+			continue
+		}
+		bindings++
+		ref := decoded[admissionregistrationv1.ValidatingAdmissionPolicyBinding](t, object).Spec.ParamRef
+		if *ref.ParameterNotFoundAction != admissionregistrationv1.AllowAction || ref.Selector.MatchLabels["migration.sliceshift.io/mover-policy"] != "true" {
+			t.Errorf("parameters of %s are %+v", object.GetName(), ref)
+		}
+	}
+	if bindings != 2 {
+		t.Errorf("%d bindings", bindings)
 	}
 }
 

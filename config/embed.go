@@ -32,7 +32,7 @@ var fenceFiles embed.FS
 //go:embed admission/authors.yaml
 var authorFiles embed.FS
 
-//go:embed admission/volumes.yaml
+//go:embed admission/volumes.yaml admission/snapshots.yaml
 var volumeFiles embed.FS
 
 //go:embed recipes/*.yaml
@@ -103,8 +103,8 @@ func AuthorObjects() ([]*unstructured.Unstructured, error) {
 	return read(authorFiles, "admission/*.yaml")
 }
 
-// VolumeObjects returns the admission policy, with its binding, that bounds which
-// PersistentVolumes those may write whom ConfigMaps name. The caller may change them.
+// VolumeObjects returns the admission policies, each with its binding, that bound which PersistentVolumes and
+// VolumeSnapshotContents the accounts that ConfigMaps name may write. The caller may change them.
 func VolumeObjects() ([]*unstructured.Unstructured, error) {
 	return read(volumeFiles, "admission/*.yaml")
 }

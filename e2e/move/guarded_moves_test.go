@@ -121,7 +121,7 @@ func (j judged) boundsSoon(user string) {
 // nothing to say.
 func (j judged) typesAgree() {
 	policies := kubernetes.NewForConfigOrDie(j.RESTConfig()).AdmissionregistrationV1().ValidatingAdmissionPolicies()
-	for _, name := range []string{"sliceshift-authors", "sliceshift-volumes", "sliceshift-fence"} {
+	for _, name := range []string{"sliceshift-authors", "sliceshift-snapshots", "sliceshift-volumes", "sliceshift-fence"} {
 		var policy *admissionregistrationv1.ValidatingAdmissionPolicy
 		j.eventually("policy "+name+" is looked at", func(ctx context.Context) (err error) {
 			if policy, err = policies.Get(ctx, name, metav1.GetOptions{}); err == nil && policy.Status.ObservedGeneration < policy.Generation {

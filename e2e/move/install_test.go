@@ -131,7 +131,7 @@ func (b *bare) installs() {
 	if len(before) == 0 || before["Deployment sliceshift-manager"] == "" {
 		b.t.Fatalf("nothing is there: %v", before)
 	}
-	for policy, want := range map[string]bool{"sliceshift-authors": true, "sliceshift-fence": false, "sliceshift-volumes": false} {
+	for policy, want := range map[string]bool{"sliceshift-authors": true, "sliceshift-fence": false, "sliceshift-snapshots": false, "sliceshift-volumes": false} {
 		if there := before["ValidatingAdmissionPolicy "+policy] != ""; there != want {
 			b.t.Errorf("policy %s is there: %t, without a flag", policy, there)
 		}
@@ -187,13 +187,13 @@ func (b *bare) fences() {
 // guards has the other policies put in and taken away.
 func (b *bare) guards() {
 	b.t.Helper()
-	b.says(b.migrate(0, "install", "--guard-volumes"), "sliceshift-volumes created", "nobody is bounded until a ConfigMap", "2 created")
+	b.says(b.migrate(0, "install", "--guard-volumes"), "sliceshift-snapshots created", "sliceshift-volumes created", "nobody is bounded until a ConfigMap", "4 created")
 	b.says(b.migrate(0, "install"), ": nothing to do\n") // and it stays
-	b.says(b.migrate(0, "install", "--guard-volumes=false"), "2 deleted")
+	b.says(b.migrate(0, "install", "--guard-volumes=false"), "4 deleted")
 	b.says(b.migrate(0, "install", "--check-authors=false"), "sliceshift-authors deleted", "2 deleted")
 	b.says(b.migrate(0, "install", "--check-authors=false"), ": nothing to do\n")
 	b.says(b.migrate(0, "install", "--crds-only"), ": nothing to do\n")
-	b.says(b.migrate(0, "install", "--guard-volumes"), "whoever writes a Migration must now be allowed to impersonate", "4 created")
+	b.says(b.migrate(0, "install", "--guard-volumes"), "whoever writes a Migration must now be allowed to impersonate", "6 created")
 }
 
 // moves has the manager move an application with a token of the account that was

@@ -34,6 +34,7 @@ func TestMovers(t *testing.T) {
 	j.namespacesByRights()
 	j.namespacesByList()
 	j.others()
+	j.contents()
 }
 
 // bounds writes a ConfigMap, or replaces its data.

@@ -9,6 +9,8 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sliceshift/sliceshift/migration/endpoint"
@@ -74,6 +76,9 @@ func (e *Inspector) movers(ctx context.Context, m *api.Migration, source *appsv1
 		}
 		for _, each := range all {
 			finding, err := rehearseCreate(ctx, each.at, each.object)
+			if meta.IsNoMatchError(err) { // a cluster without snapshots has a finding of its own
+				continue
+			}
 			if err != nil {
 				return nil, err
 			}
@@ -101,7 +106,8 @@ func (e *Inspector) fillers(ctx context.Context, m *api.Migration, asked api.Vol
 		return volumes.Ref{Namespace: at.Namespace, Name: plan.ClaimName(asked.ClaimTemplate, at.Set, ordinal)}
 	}
 	if asked.Method == api.MethodSnapshot {
-		return []filler{{e.Destination, methods.RehearsedPlaceholder(carrier, claim(e.Destination), &source.Spec.Template)}}, nil
+		all, err := e.contents(ctx, carrier, claim)
+		return append(all, filler{e.Destination, methods.RehearsedPlaceholder(carrier, claim(e.Destination), &source.Spec.Template)}), err
 	}
 	if asked.Method != api.MethodCopy || asked.Copy.Image == "" {
 		return nil, nil
@@ -122,6 +128,24 @@ func (e *Inspector) fillers(ctx context.Context, m *api.Migration, asked api.Vol
 		for _, object := range methods.RehearsalBeside(carrier, claim(side.Endpoint), side.role, original) {
 			all = append(all, filler{side.Endpoint, object})
 		}
+	}
+	return all, nil
+}
+
+// contents returns the VolumeSnapshotContents that import a snapshot of an ordinal's volume: at the destination, and at the source for
+// the way back. A volume of no CSI driver is refused elsewhere.
+func (e *Inspector) contents(ctx context.Context, carrier volumes.Carrier, claim func(endpoint.Endpoint) volumes.Ref) ([]filler, error) {
+	original, err := e.claimNamed(ctx, claim(e.Source).Name)
+	if err != nil || original == nil || original.Spec.VolumeName == "" {
+		return nil, err
+	}
+	volume, err := e.volumeNamed(ctx, original.Spec.VolumeName)
+	if err != nil || volume == nil || volume.Spec.CSI == nil {
+		return nil, err
+	}
+	var all []filler
+	for _, at := range []endpoint.Endpoint{e.Source, e.Destination} {
+		all = append(all, filler{at, methods.RehearsedContent(carrier, claim(at), volume.Spec.CSI.Driver)})
 	}
 	return all, nil
 }
@@ -286,7 +310,11 @@ func (e *Inspector) volumeNamed(ctx context.Context, name string) (*corev1.Persi
 // rehearsal is what the answer to a rehearsed creation says. What exists, or has no
 // namespace yet, is judged elsewhere.
 func rehearsal(at endpoint.Endpoint, object client.Object, err error) (*plan.Finding, error) {
-	what := fmt.Sprintf("%s %s in cluster %s", strings.TrimPrefix(fmt.Sprintf("%T", object), "*v1."), client.ObjectKeyFromObject(object), at.Cluster)
+	kind, key := strings.TrimPrefix(fmt.Sprintf("%T", object), "*v1."), client.ObjectKeyFromObject(object).String()
+	if raw, untyped := object.(*unstructured.Unstructured); untyped {
+		kind, key = raw.GetKind(), strings.TrimPrefix(key, "/")
+	}
+	what := fmt.Sprintf("%s %s in cluster %s", kind, key, at.Cluster)
 	switch {
 	case err == nil, apierrors.IsAlreadyExists(err), apierrors.IsNotFound(err):
 		return nil, nil

@@ -113,6 +113,13 @@ func (w writer) placeholderPod(template *corev1.PodTemplateSpec, near []corev1.N
 	return manifest.Placeholder(spec)
 }
 
+// RehearsedContent returns, for a dry run, the content that a move creates on a side to import a snapshot of a driver.
+func RehearsedContent(c volumes.Carrier, claim volumes.Ref, driver string) client.Object {
+	ref := volumes.Ref{Namespace: claim.Namespace, Name: snapshot.PlaceholderName(claim, c.Owner, 1)}
+	asked := volumes.SnapshotAction{Driver: driver, Handle: ref.Name}
+	return snapshotmanifest.Content(snapshotmanifest.Mark{Owner: c.Owner}, ref, asked, corev1.PersistentVolumeFilesystem)
+}
+
 // RehearsedPlaceholder is the placeholder beside an ordinal's claim, as it would be made: for a dry run.
 func RehearsedPlaceholder(c volumes.Carrier, claim volumes.Ref, template *corev1.PodTemplateSpec) *corev1.Pod {
 	w := writer{Carrier: c}

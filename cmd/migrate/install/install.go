@@ -52,8 +52,8 @@ Three admission policies can come with it. They need Kubernetes 1.30.
                    or with --crds-only
   --fence          nobody but a migration scales what the migration holds: not kubectl
                    scale, an autoscaler or a GitOps tool
-  --guard-volumes  movers that ConfigMaps name write no PersistentVolumes but those that
-                   the ConfigMaps allow: docs/install.md
+  --guard-volumes  movers that ConfigMaps name write only the PersistentVolumes and
+                   VolumeSnapshotContents that the ConfigMaps allow: docs/install.md
 Set to false, a flag takes its policy away; without the flag the last two stay as they
 are. A cluster that a manager reaches from outside gets them with --crds-only.
 

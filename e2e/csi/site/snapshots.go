@@ -19,8 +19,8 @@ import (
 // SnapshotVersion is the API of VolumeSnapshots, VolumeSnapshotContents and VolumeSnapshotClasses.
 var SnapshotVersion = schema.GroupVersion{Group: "snapshot.storage.k8s.io", Version: "v1"}
 
-// createSnapshots defines the kinds of snapshots, and makes the class of the driver.
-func createSnapshots(ctx context.Context, c client.Client, driver string) error {
+// DefineSnapshots defines the kinds of snapshots.
+func DefineSnapshots(ctx context.Context, c client.Client) error {
 	dir, err := sidecar.Definitions(ctx)
 	if err != nil {
 		return err
@@ -48,6 +48,14 @@ func createSnapshots(ctx context.Context, c client.Client, driver string) error 
 		if err := fixture.AwaitServed(ctx, c, list); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// createSnapshots defines the kinds of snapshots, and makes the class of the driver.
+func createSnapshots(ctx context.Context, c client.Client, driver string) error {
+	if err := DefineSnapshots(ctx, c); err != nil {
+		return err
 	}
 	class := &unstructured.Unstructured{Object: map[string]any{"driver": driver, "deletionPolicy": "Delete"}}
 	class.SetGroupVersionKind(SnapshotVersion.WithKind("VolumeSnapshotClass"))
