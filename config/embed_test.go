@@ -192,7 +192,7 @@ func TestRightsOfRoles(t *testing.T) {
 		"sliceshift-mover-pods": {"pods/portforward: create", "pods: create,delete,get,patch"},
 		"sliceshift-mover-snapshots": {
 			"pods: create,delete,get",
-			"volumesnapshots.snapshot.storage.k8s.io: create,delete,get",
+			"volumesnapshots.snapshot.storage.k8s.io: create,delete,get,list",
 		},
 		"sliceshift-mover-snapshots-cluster": {
 			"volumesnapshotclasses.snapshot.storage.k8s.io: list",

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -152,9 +153,19 @@ func AttemptName(which string, claim Ref, owner types.UID, attempt int32) string
 	return named(which, claim, owner) + "-a" + strconv.FormatInt(int64(attempt), 36)
 }
 
+// KeptBeside reports whether a name is of an object that a migration keeps beside a claim while it fills a second volume: a claim, a
+// pod, a Service or a snapshot.
+func KeptBeside(name string, claim Ref, owner types.UID) bool {
+	return strings.HasPrefix(name, "sliceshift-") && strings.Contains(name, "-x"+digest(claim, owner))
+}
+
 func named(which string, claim Ref, owner types.UID) string {
+	return fmt.Sprintf("sliceshift-%s-x%s", which, digest(claim, owner))
+}
+
+func digest(claim Ref, owner types.UID) string {
 	sum := sha256.Sum256([]byte(string(owner) + "/" + claim.Namespace + "/" + claim.Name))
-	return fmt.Sprintf("sliceshift-%s-x%s", which, hex.EncodeToString(sum[:8]))
+	return hex.EncodeToString(sum[:8])
 }
 
 // inTheWay is for a claim at the taker that has something in it.

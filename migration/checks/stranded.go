@@ -84,14 +84,19 @@ func LeftOut(s plan.Snapshot) []plan.Finding {
 		if stranded.By == s.UID {
 			continue
 		}
-		findings = append(findings, plan.Finding{
-			Reason: api.ReasonOrdinalLeftOut, Object: s.Source.Object(),
-			Message: fmt.Sprintf("ordinal %d is down and belongs to no slice: %s; this move would end without it", stranded.Ordinal, stranded.What),
-			Remedy: fmt.Sprintf("rebuild that migration's record, and let it end: %s. Only if the ordinal is left out on purpose: %s",
-				Rebuilds(s.Source, stranded.By), stranded.side.Kubectl().Do("annotate", append(stranded.object, api.LeftOutAnnotationKey+"=true")...)),
-		})
+		findings = append(findings, stranded.refused(s.Source))
 	}
 	return findings
+}
+
+// refused is the finding about the ordinal.
+func (o Stranded) refused(source plan.Side) plan.Finding {
+	return plan.Finding{
+		Reason: api.ReasonOrdinalLeftOut, Object: source.Object(),
+		Message: fmt.Sprintf("ordinal %d is down and belongs to no slice: %s; this move would end without it", o.Ordinal, o.What),
+		Remedy: fmt.Sprintf("rebuild that migration's record, and let it end: %s. Only if the ordinal is left out on purpose: %s",
+			Rebuilds(source, o.By), o.side.Kubectl().Do("annotate", append(o.object, api.LeftOutAnnotationKey+"=true")...)),
+	}
 }
 
 // Rebuilds is the command that rebuilds the record of a migration that does not exist any more.

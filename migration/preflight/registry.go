@@ -146,6 +146,13 @@ var checks = []Check{
 		Run:    ofSource((*Inspector).ownCredentials),
 	},
 	{
+		Name: "leftovers", Group: GroupDestination,
+		Looks:  "on both sides for objects that another migration of this StatefulSet has left: claims, pods, Services and snapshots that filled a second volume, Services with the names of ordinals, and a PodDisruptionBudget at its share.",
+		Why:    "An ordinal that no slice owns, and that was being moved, would stay down. Everything else would stay for good.",
+		Remedy: "Rebuild the record of that migration with --resume-uid, and let it end. It removes its own objects.",
+		Run:    func(ctx context.Context, e *Inspector, s Subject) ([]plan.Finding, error) { return e.leftovers(ctx, s) },
+	},
+	{
 		Name: "claim templates", Group: GroupVolumes,
 		Looks:  "at the claim templates that spec.volumes names: whether the source has them.",
 		Why:    "What was meant for volumes that are named otherwise would not be done with them.",

@@ -47,7 +47,7 @@ const (
 	// its origin's cluster, its namespace and name, its UID, the hash of its content as it was copied,
 	// and how often the copy had to be put back; see dependencies.Mark.
 	OriginAnnotationKey = "migration.sliceshift.io/origin"
-	// LeftOutAnnotationKey is on a volume, or on a StatefulSet, whose ordinal a person leaves out of every later move on purpose.
+	// LeftOutAnnotationKey is on a volume, on a StatefulSet, or on another object of a former migration, whose ordinal a person leaves out of every later move on purpose.
 	LeftOutAnnotationKey = "migration.sliceshift.io/left-out"
 	// MigrationLabelKey is on the Jobs of a migration's gates and hooks: its UID. They are kept, so that none
 	// is run twice.

@@ -88,6 +88,7 @@ const (
 	ReasonNamesAreLocal       = "NamesAreLocal"
 	ReasonBudgetForm          = "BudgetForm"
 	ReasonFenceMissing        = "FenceMissing"
+	ReasonLeftByAnother       = "LeftByAnother"
 )
 
 // Reasons of what a migration waits for. Those of a handoff's steps become the reason

@@ -1,0 +1,168 @@
+package preflight
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	judging "github.com/sliceshift/sliceshift/migration/checks"
+	"github.com/sliceshift/sliceshift/migration/endpoint"
+	"github.com/sliceshift/sliceshift/migration/observe"
+	"github.com/sliceshift/sliceshift/migration/plan"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/pdb"
+	"github.com/sliceshift/sliceshift/volumes"
+	"github.com/sliceshift/sliceshift/volumes/snapshot/manifest"
+)
+
+// beyond is how many ordinals above both slices are looked for: a former migration may have moved more than there are.
+const beyond = 256
+
+// leftKinds are the kinds of which a migration keeps objects beside a claim, each with its label. A kind of snapshots is read
+// where it may be: a move that takes none has no right to it.
+var leftKinds = []struct {
+	kind     schema.GroupVersionKind
+	resource string
+	global   bool
+}{
+	{corev1.SchemeGroupVersion.WithKind("PersistentVolumeClaim"), "pvc", false},
+	{corev1.SchemeGroupVersion.WithKind("Pod"), "pod", false},
+	{corev1.SchemeGroupVersion.WithKind("Service"), "service", false},
+	{manifest.SnapshotKind, "volumesnapshot", false},
+	{manifest.ContentKind, "volumesnapshotcontent", true},
+}
+
+// leftovers finds objects that other migrations have left for ordinals of this StatefulSet, on both sides.
+func (e *Inspector) leftovers(ctx context.Context, subject Subject) ([]plan.Finding, error) {
+	m := subject.Migration
+	s := plan.Snapshot{
+		UID: m.UID, Spec: observe.SpecOf(m, e.SameCluster()),
+		Source: observe.SideOfSet(m, e.Source, subject.Source), Destination: observe.SideOfSet(m, e.Destination, subject.Destination),
+	}
+	var findings []plan.Finding
+	for _, at := range []endpoint.Endpoint{e.Source, e.Destination} {
+		f := former{at: at, uid: m.UID, templates: observe.ClaimTemplates(subject.Source), end: max(s.Source.Set.End(), s.Destination.Set.End()) + beyond}
+		left, unlisted, err := f.objects(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if unlisted && moves(m, api.MethodSnapshot) {
+			findings = append(findings, unread(at, "list volumesnapshots", "no snapshot of a former move is left")...)
+		}
+		findings = append(findings, judging.Leftovers(s, at.Side, left)...)
+		budgets, err := leftBudgets(ctx, s, at, subject.Source.Spec.Template.Labels)
+		if err != nil {
+			return nil, err
+		}
+		findings = append(findings, budgets...)
+	}
+	return findings, nil
+}
+
+// former looks for what other migrations have left on a side.
+type former struct {
+	at        endpoint.Endpoint
+	uid       types.UID
+	templates []string
+	// end is above the ordinals that are looked for.
+	end int32
+}
+
+// objects returns what is there. unlisted is true where VolumeSnapshots may not be listed.
+func (f former) objects(ctx context.Context) (left []plan.Leftover, unlisted bool, err error) {
+	for _, of := range leftKinds {
+		list := &metav1.PartialObjectMetadataList{}
+		list.SetGroupVersionKind(of.kind.GroupVersion().WithKind(of.kind.Kind + "List"))
+		options := []client.ListOption{client.HasLabels{api.MigrationLabelKey}}
+		if !of.global {
+			options = append(options, client.InNamespace(f.at.Namespace))
+		}
+		err := f.at.Live.List(ctx, list, options...)
+		if of.kind.Group == manifest.Group && (meta.IsNoMatchError(err) || apierrors.IsNotFound(err) || apierrors.IsForbidden(err)) {
+			unlisted = unlisted || !of.global && apierrors.IsForbidden(err)
+			continue
+		}
+		if err != nil {
+			return nil, false, err
+		}
+		for i := range list.Items {
+			if ordinal, found := f.ordinalBeside(&list.Items[i]); found {
+				left = append(left, plan.Leftover{
+					Resource: of.resource, Name: list.Items[i].Name, Global: of.global, Ordinal: ordinal, Filling: true,
+					By: types.UID(list.Items[i].Labels[api.MigrationLabelKey]),
+				})
+			}
+		}
+	}
+	services, err := f.services(ctx)
+	return append(left, services...), unlisted, err
+}
+
+// ordinalBeside returns the ordinal beside whose claim an object of another migration is. One that is being deleted is not left.
+func (f former) ordinalBeside(object *metav1.PartialObjectMetadata) (int32, bool) {
+	by := types.UID(object.Labels[api.MigrationLabelKey])
+	if by == f.uid || object.DeletionTimestamp != nil || object.Annotations[api.LeftOutAnnotationKey] != "" || !strings.HasPrefix(object.Name, "sliceshift-") {
+		return 0, false
+	}
+	for ordinal := range f.end {
+		beside := slices.ContainsFunc(f.templates, func(template string) bool {
+			claim := volumes.Ref{Namespace: f.at.Namespace, Name: plan.ClaimName(template, f.at.Set, ordinal)}
+			return volumes.KeptBeside(object.Name, claim, by)
+		})
+		if beside {
+			return ordinal, true
+		}
+	}
+	return 0, false
+}
+
+// services returns the Services with the names of ordinals that other migrations have created.
+func (f former) services(ctx context.Context) ([]plan.Leftover, error) {
+	list := &metav1.PartialObjectMetadataList{}
+	list.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("ServiceList"))
+	if err := f.at.Live.List(ctx, list, client.InNamespace(f.at.Namespace)); err != nil {
+		return nil, err
+	}
+	var left []plan.Leftover
+	for i := range list.Items {
+		object := &list.Items[i]
+		by := types.UID(object.Annotations[api.OwnerAnnotationKey])
+		ordinal, named := observe.OrdinalOf(f.at.Set, object.Name)
+		if named && by != "" && by != f.uid && object.DeletionTimestamp == nil && object.Annotations[api.LeftOutAnnotationKey] == "" {
+			left = append(left, plan.Leftover{Resource: "service", Name: object.Name, Ordinal: ordinal, By: by})
+		}
+	}
+	return left, nil
+}
+
+// leftBudgets finds PodDisruptionBudgets of the pods on a side that another migration has not given back.
+func leftBudgets(ctx context.Context, s plan.Snapshot, at endpoint.Endpoint, pods labels.Set) ([]plan.Finding, error) {
+	var list policyv1.PodDisruptionBudgetList
+	if err := at.Live.List(ctx, &list, client.InNamespace(at.Namespace)); err != nil {
+		return nil, err
+	}
+	var findings []plan.Finding
+	for i := range list.Items {
+		budget := &list.Items[i]
+		fence, _ := pdb.Unmark(budget.Annotations[api.BudgetAnnotationKey])
+		view := plan.Budget{
+			Name:   budget.Name,
+			Form:   pdb.Form{MinAvailable: budget.Spec.MinAvailable, MaxUnavailable: budget.Spec.MaxUnavailable},
+			Author: pdb.Parse(budget.Annotations[api.AuthorBudgetAnnotationKey]),
+		}
+		if selector, err := metav1.LabelSelectorAsSelector(budget.Spec.Selector); err == nil && selector.Matches(pods) {
+			findings = append(findings, judging.LeftBudgets(s, at.Side, view, api.FenceOwner(fence))...)
+		}
+	}
+	return findings, nil
+}
