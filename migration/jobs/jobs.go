@@ -98,7 +98,7 @@ func Running(job *batchv1.Job) string {
 }
 
 // LastWords are the exit code and the last line of the message of the container of a Job that has failed
-// last; empty: none of its pods says so.
+// last; empty: none of its pods says so. The message of a pod that has the content of a Secret is left out.
 func LastWords(ctx context.Context, reader client.Reader, job *batchv1.Job) (string, error) {
 	var pods corev1.PodList
 	err := reader.List(ctx, &pods, client.InNamespace(job.Namespace), client.MatchingLabels{batchv1.ControllerUidLabel: string(job.UID)})
@@ -114,12 +114,29 @@ func LastWords(ctx context.Context, reader client.Reader, job *batchv1.Job) (str
 				continue
 			}
 			last, said = ended, fmt.Sprintf("container %s of pod %s has ended with exit code %d", c.Name, pod.Name, ended.ExitCode)
-			if line := lastLine(ended.Message); line != "" {
+			switch line := lastLine(ended.Message); {
+			case line == "":
+			case readsSecret(&pod.Spec):
+				said += ", and its message is not shown, because the pod has the content of a Secret: it is in the log of the Job"
+			default:
 				said += ": " + line
 			}
 		}
 	}
 	return said, nil
+}
+
+// readsSecret reports whether a pod has the content of a Secret that its template names. A message of such a pod may repeat it. The
+// token of the pod's account is not counted, since nearly every pod has one.
+func readsSecret(pod *corev1.PodSpec) bool {
+	mounted := slices.ContainsFunc(pod.Volumes, func(volume corev1.Volume) bool {
+		projected := volume.Projected != nil && slices.ContainsFunc(volume.Projected.Sources, func(source corev1.VolumeProjection) bool { return source.Secret != nil })
+		return volume.Secret != nil || projected
+	})
+	return mounted || slices.ContainsFunc(slices.Concat(pod.InitContainers, pod.Containers), func(c corev1.Container) bool {
+		return slices.ContainsFunc(c.EnvFrom, func(from corev1.EnvFromSource) bool { return from.SecretRef != nil }) ||
+			slices.ContainsFunc(c.Env, func(env corev1.EnvVar) bool { return env.ValueFrom != nil && env.ValueFrom.SecretKeyRef != nil })
+	})
 }
 
 func lastLine(text string) string {

@@ -3,6 +3,7 @@ package jobs
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -87,5 +88,51 @@ func TestLastWords(t *testing.T) {
 	failing := clustertest.Hooked(clustertest.Hooks{List: func(context.Context, client.WithWatch, client.ObjectList, ...client.ListOption) error { return refused }})
 	if _, err := LastWords(t.Context(), failing, job); !errors.Is(err, refused) {
 		t.Errorf("got %v", err)
+	}
+}
+
+// TestSecretsOfJobs: the last words of a pod that has the content of a Secret are not shown, since they may repeat it.
+func TestSecretsOfJobs(t *testing.T) {
+	const secret = "MarkedPasswordOfAHook"
+	env := func(from *corev1.EnvVarSource) func(*corev1.PodSpec) {
+		return func(pod *corev1.PodSpec) {
+			pod.Containers = []corev1.Container{{Name: "tool", Env: []corev1.EnvVar{{Name: "PASSWORD", ValueFrom: from}}}}
+		}
+	}
+	projected := func(source corev1.VolumeProjection) func(*corev1.PodSpec) {
+		return func(pod *corev1.PodSpec) {
+			pod.Volumes = []corev1.Volume{{VolumeSource: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{Sources: []corev1.VolumeProjection{source}}}}}
+		}
+	}
+	for name, tc := range map[string]struct {
+		change func(*corev1.PodSpec)
+		hidden bool
+	}{
+		"a variable":     {env(&corev1.EnvVarSource{SecretKeyRef: &corev1.SecretKeySelector{Key: "a"}}), true},
+		"of a ConfigMap": {env(&corev1.EnvVarSource{ConfigMapKeyRef: &corev1.ConfigMapKeySelector{Key: "a"}}), false},
+		"a whole Secret": {func(pod *corev1.PodSpec) {
+			pod.InitContainers = []corev1.Container{{EnvFrom: []corev1.EnvFromSource{{SecretRef: &corev1.SecretEnvSource{}}}}}
+		}, true},
+		"a volume": {func(pod *corev1.PodSpec) {
+			pod.Volumes = []corev1.Volume{{VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{}}}}
+		}, true},
+		"projected":       {projected(corev1.VolumeProjection{Secret: &corev1.SecretProjection{}}), true},
+		"its own account": {projected(corev1.VolumeProjection{ServiceAccountToken: &corev1.ServiceAccountTokenProjection{}}), false},
+		"nothing":         {func(*corev1.PodSpec) {}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "a", Labels: map[string]string{batchv1.ControllerUidLabel: "1"}}}
+			pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "tool", State: corev1.ContainerState{
+				Terminated: &corev1.ContainerStateTerminated{ExitCode: 3, Message: "no login with " + secret},
+			}}}
+			tc.change(&pod.Spec)
+			said, err := LastWords(t.Context(), clustertest.New(pod), &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", UID: "1"}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if hidden := !strings.Contains(said, secret); hidden != tc.hidden || !strings.Contains(said, "exit code 3") {
+				t.Errorf("it says %q", said)
+			}
+		})
 	}
 }
