@@ -37,7 +37,7 @@ passes, warns or fails. What has failed refuses the move: nothing has been chang
 changes, at the latest after 5 seconds. What warns stays in ` + "`status.warnings`" + ` of the Migration.
 
 ` + "```sh" + `
-kubectl migrate preflight web -n shop --context east --to-context west    # each check, by group, with counts
+kubectl migrate preflight web -n shop --context east --to-context west    # what was found; -v: each check, by group
 kubectl migrate preflight -f migration.yaml --context east --to-context west -o json | jq '.groups[].checks[] | select(.verdict != "pass")'
 ` + "```" + `
 

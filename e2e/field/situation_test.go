@@ -1,11 +1,13 @@
 package field
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -15,6 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
@@ -44,6 +47,8 @@ type situation struct {
 	// object that names none.
 	East []json.RawMessage `json:"east,omitempty"`
 	West []json.RawMessage `json:"west,omitempty"`
+	// Policies refuse what is created in west.
+	Policies []policy `json:"policies,omitempty"`
 	// Then are merge patches of objects, once all replicas are available.
 	Then []change `json:"then,omitempty"`
 	// Args are further flags.
@@ -60,6 +65,14 @@ type change struct {
 	Subresource string          `json:"subresource,omitempty"`
 	Patch       json.RawMessage `json:"patch,omitempty"`
 	Delete      bool            `json:"delete,omitempty"`
+}
+
+// policy is a ValidatingAdmissionPolicy.
+type policy struct {
+	Name       string          `json:"name"`
+	Rule       json.RawMessage `json:"rule"`
+	When       string          `json:"when"`
+	Expression string          `json:"expression"`
 }
 
 // situations are those of all files of a folder.
@@ -119,6 +132,11 @@ func (s situation) deploy(t *testing.T) *harness.Move {
 	}
 	where := map[string]harness.Setting{"": harness.AcrossClusters, "cluster": harness.AcrossClusters, "namespace": harness.AcrossNamespaces, "name": harness.AcrossNames}[s.To]
 	before := func(v *harness.Move) {
+		if app.MaxUnavailable != nil {
+			most, err := intstr.GetScaledValueFromIntOrPercent(app.MaxUnavailable, int(app.Replicas), true)
+			v.Must(err)
+			v.Budget = int32(most) //nolint:gosec // as many as the replicas
+		}
 		v.Must(makeNamespace(v, v.From, v.App.Namespace))
 		for _, object := range s.East {
 			create(v, v.From, v.App.Namespace, object)
@@ -137,6 +155,9 @@ func (s situation) deploy(t *testing.T) *harness.Move {
 	}
 	v := harness.NewMove(t, app, where, before)
 	v.Must(wrong)
+	for _, each := range s.Policies {
+		each.enforce(v)
+	}
 	for _, each := range s.Then {
 		each.apply(v)
 	}
@@ -228,6 +249,21 @@ func create(v *harness.Move, at harness.Cluster, namespace string, object json.R
 	if u.GetNamespace() == "" {
 		v.T.Cleanup(func() { _ = c.Delete(v.T.Context(), u) })
 	}
+}
+
+// enforce creates the policy in west, and waits until it is in force: it refuses an object that it is to refuse.
+func (p policy) enforce(v *harness.Move) {
+	v.T.Helper()
+	quoted := func(s string) string { return strconv.Quote(s) }
+	create(v, v.To, v.ToNamespace, json.RawMessage(fmt.Sprintf(`{"apiVersion":"admissionregistration.k8s.io/v1","kind":"ValidatingAdmissionPolicy","metadata":{"name":%s},
+		"spec":{"matchConstraints":{"resourceRules":[%s]},"matchConditions":[{"name":"when","expression":%s}],"validations":[{"expression":%s}]}}`,
+		quoted(p.Name), p.Rule, quoted(p.When), quoted(p.Expression))))
+	create(v, v.To, v.ToNamespace, json.RawMessage(fmt.Sprintf(`{"apiVersion":"admissionregistration.k8s.io/v1","kind":"ValidatingAdmissionPolicyBinding","metadata":{"name":%s},
+		"spec":{"policyName":%s,"validationActions":["Deny"]}}`, quoted(p.Name), quoted(p.Name))))
+	v.Eventually("the policy is in force", func(ctx context.Context) (bool, error) {
+		err := clientOf(v, v.To).Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: v.ToNamespace}}, client.DryRunAll)
+		return apierrors.IsForbidden(err) || apierrors.IsInvalid(err), nil
+	})
 }
 
 func (c change) apply(v *harness.Move) {

@@ -399,14 +399,19 @@ func TestCopiesAreRead(t *testing.T) {
 	}
 }
 
-// TestStrangersAreNotSelected: a Service that selects pods of others, too, is copied only when that was
+// TestStrangersAreNotSelected: a Service that would select pods of others at the destination, too, is copied only when that was
 // asked for.
 func TestStrangersAreNotSelected(t *testing.T) {
 	t.Parallel()
 	unbounded := harness.Usual(1)
 	unbounded.MaxUnavailable = nil // a PodDisruptionBudget would select the stranger, too
 	v := newMove(t, unbounded, harness.AcrossClusters, needy)
-	v.stranger()
+	v.Must(v.makeNamespace())
+	v.Eventually("a pod of somebody else is there", func(ctx context.Context) (bool, error) {
+		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "stranger", Labels: v.App.Budget().Spec.Selector.MatchLabels}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "app", Image: "app:1"}}}}
+		_, err := v.Destination.CoreV1().Pods(v.ToNamespace).Create(ctx, pod, metav1.CreateOptions{})
+		return err == nil, nil // the namespace has no account at first
+	})
 	out := v.exits(v.cli("run", "--copy-dependencies"), 3)
 	if !strings.Contains(out, "stranger") || !strings.Contains(out, "--selects-others") {
 		t.Errorf("it does not name the pod:\n%s", out)

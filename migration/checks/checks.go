@@ -47,6 +47,8 @@ func healthFindings(s plan.Snapshot, side plan.Side) []plan.Finding {
 	switch {
 	case !set.Observed:
 		add(api.ReasonRolloutInProgress, object+" has a change that its controller has not observed yet", "wait for it, or look why kube-controller-manager is not running")
+	case !set.RolledOut && set.Rolls.Stays != "":
+		findings = append(findings, StaysBehind(side))
 	case !set.RolledOut:
 		add(api.ReasonRolloutInProgress, object+" is in the middle of a roll-out: which revision an ordinal gets would change as the slice moves",
 			side.RolloutStatus())

@@ -325,8 +325,8 @@ func (r CopyReader) copyOf(there *unstructured.Unstructured, way dependencies.Wa
 	return c
 }
 
-// stranger is a pod of somebody else that a Service or a NetworkPolicy selects where it is, or would
-// select where it is copied to.
+// stranger is a pod of somebody else that a Service or a NetworkPolicy would select where it is copied to. What it selects where
+// it is keeps it.
 func (r CopyReader) stranger(ctx context.Context, origin *unstructured.Unstructured) (string, error) {
 	if origin == nil {
 		return "", nil
@@ -335,14 +335,12 @@ func (r CopyReader) stranger(ctx context.Context, origin *unstructured.Unstructu
 	if selector == nil {
 		return "", nil
 	}
-	for _, at := range []endpoint.Endpoint{r.Source, r.Destination} {
-		pods, err := podsSelected(ctx, at, selector)
-		if err != nil {
-			return "", err
-		}
-		if name := dependencies.Stranger(selector, at.Set, pods); name != "" {
-			return at.Namespace + "/" + name + " in cluster " + at.Cluster, nil
-		}
+	pods, err := podsSelected(ctx, r.Destination, selector)
+	if err != nil {
+		return "", err
+	}
+	if name := dependencies.Stranger(selector, r.Destination.Set, pods); name != "" {
+		return r.Destination.Namespace + "/" + name + " in cluster " + r.Destination.Cluster, nil
 	}
 	return "", nil
 }

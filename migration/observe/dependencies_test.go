@@ -197,17 +197,21 @@ func TestKeeper(t *testing.T) {
 	}
 }
 
-// TestSelectedStranger: a Service that selects a pod of somebody else is found out, on either side.
+// TestP21SelectedStranger: a Service that would select a pod of somebody else at the destination is found out. What it selects at the
+// source stays there.
 func TestSelectedStranger(t *testing.T) {
 	pod := func(name string) client.Object {
 		return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name, Labels: map[string]string{"app": "web"}}}
 	}
-	for want, tc := range map[string][2][]client.Object{
-		"":                            {{pod("web-0")}, {pod("web-1")}},
-		"shop/canary in cluster east": {{pod("web-0"), pod("canary")}, nil},
-		"shop/canary in cluster west": {{pod("web-0")}, {pod("canary")}},
+	for _, tc := range []struct {
+		source, destination []client.Object
+		want                string
+	}{
+		{[]client.Object{pod("web-0")}, []client.Object{pod("web-1")}, ""},
+		{[]client.Object{pod("web-0"), pod("canary")}, nil, ""},
+		{[]client.Object{pod("web-0")}, []client.Object{pod("canary")}, "shop/canary in cluster west"},
 	} {
-		pair := endpointtest.Pair(endpointtest.Serving(clustertest.Hooks{}, nil, append(around(), tc[0]...)...), endpointtest.Serving(clustertest.Hooks{}, nil, tc[1]...))
+		pair := endpointtest.Pair(endpointtest.Serving(clustertest.Hooks{}, nil, append(around(), tc.source...)...), endpointtest.Serving(clustertest.Hooks{}, nil, tc.destination...))
 		needs, err := ReadNeeds(t.Context(), pair.Source, needySet())
 		if err != nil {
 			t.Fatal(err)
@@ -217,8 +221,8 @@ func TestSelectedStranger(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, d := range list {
-			if d.Kind == "Service" && d.SelectsOthers != want {
-				t.Errorf("it selects %q, not %q", d.SelectsOthers, want)
+			if d.Kind == "Service" && d.SelectsOthers != tc.want {
+				t.Errorf("it selects %q, not %q", d.SelectsOthers, tc.want)
 			}
 		}
 	}

@@ -40,7 +40,7 @@ type Dependency struct {
 	// those that are understood, which are Versions then, for people.
 	Unserved bool
 	Versions string
-	// SelectsOthers names a pod of somebody else that it selects, and the pod's cluster.
+	// SelectsOthers names a pod of somebody else that it would select at the destination, and the pod's cluster.
 	SelectsOthers string
 	// KeptBy is what owns it at the source, and writes it; empty: nothing does.
 	KeptBy string

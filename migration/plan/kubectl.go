@@ -11,6 +11,18 @@ func Kubectl(cluster, flags string) shell.Kubectl {
 // Kubectl builds commands for the cluster of the side.
 func (s Side) Kubectl() shell.Kubectl { return Kubectl(s.Cluster, s.Flags) }
 
+// RolloutUndo is the command that takes back the last change of its pod template; empty: its kind has none.
+func (s Side) RolloutUndo() string {
+	switch s.Set.ResourceName() {
+	case NativeResource:
+		return s.Kubectl().Do("rollout", "undo", "-n", s.Namespace, "sts/"+s.Set.Name)
+	case SliceResource:
+		return s.Kubectl().Migrate("rollout", "undo", "-n", s.Namespace, s.Set.Name)
+	default:
+		return ""
+	}
+}
+
 // RolloutStatus is the command that shows a roll-out of its StatefulSet: kubectl knows those of its own kinds.
 func (s Side) RolloutStatus() string {
 	switch s.Set.ResourceName() {

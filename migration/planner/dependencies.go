@@ -123,7 +123,7 @@ func (p dependencyPlanner) create(d plan.Dependency) *plan.Decision {
 		return nil
 	case d.SelectsOthers != "" && policy != api.SelectsOthersCopy:
 		return plan.Stalled(api.ReasonDependencySelects,
-			fmt.Sprintf("%s %s/%s in cluster %s selects not only the pods that move, but also pod %s: a copy of it would change what others get", d.Kind, p.Source.Namespace, d.Name, p.Source.Cluster, d.SelectsOthers),
+			fmt.Sprintf("%s %s/%s in cluster %s would select not only the pods that move, but also pod %s: a copy of it would change what others get", d.Kind, p.Source.Namespace, d.Name, p.Source.Cluster, d.SelectsOthers),
 			"set spec.dependencies.selectsOthers (--selects-others) to Copy to have it copied all the same, or to Leave to have it left out")
 	default:
 		return p.write(plan.CreateCopy, d, 0)

@@ -157,27 +157,9 @@ func rollingOut(s plan.Side) *plan.Hold {
 	case s.Set.Rolls.AllAtOnce:
 		return replacedTogether(s)
 	case s.Set.Rolls.Stays != "":
-		return staysBehind(s)
+		return checks.StaysBehind(s).Hold()
 	default:
 		return &plan.Hold{Reason: api.ReasonRolloutInProgress, Message: "waiting until the roll-out of " + s.Object() + " is done"}
-	}
-}
-
-// staysBehind holds while pods of a slice keep a former revision and nothing replaces them: as long as nobody ends that, no
-// ordinal moves either way (I6).
-func staysBehind(s plan.Side) *plan.Hold {
-	why, patch := "its roll-out is paused", `{"spec":{"paused":false,"updateStrategy":{"rollingUpdate":{"paused":false}}}}`
-	switch s.Set.Rolls.Stays {
-	case plan.StaysPaused:
-	case plan.StaysOnDelete:
-		why, patch = "its strategy OnDelete replaces no pod by itself", `{"spec":{"updateStrategy":{"type":"RollingUpdate"}}}`
-	case plan.StaysPartition:
-		why, patch = "its partition keeps pods at the former revision", `{"spec":{"updateStrategy":{"rollingUpdate":{"partition":0}}}}`
-	}
-	return &plan.Hold{
-		Reason: api.ReasonRolloutInProgress, Stalled: true,
-		Message: fmt.Sprintf("%s was changed, and %s: the roll-out does not end by itself", s.Object(), why),
-		Remedy:  fmt.Sprintf("have it go on: %s; or take the change back; the migration then goes on by itself", s.Kubectl().Do("patch", s.Set.ResourceName(), "-n", s.Namespace, s.Set.Name, "--type=merge", "-p", patch)),
 	}
 }
 

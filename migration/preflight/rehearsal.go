@@ -36,7 +36,15 @@ func (e *Inspector) rehearse(ctx context.Context, m *api.Migration, source, dest
 		return nil, err
 	}
 	at, maker := e.Destination, execute.New(m, e.Pair, e.Policy)
-	for _, effect := range firstEffects(at, source, destination) {
+	effects := firstEffects(at, source, destination)
+	lacks, err := e.makesNamespace(ctx, m)
+	if err != nil {
+		return nil, err
+	}
+	if lacks {
+		effects = append(effects, plan.Effect{Verb: plan.CreateNamespace, Name: at.Namespace})
+	}
+	for _, effect := range effects {
 		object, err := maker.Created(ctx, at, effect)
 		_, own := errors.AsType[*execute.OwnCredentialsError](err)
 		if own || apierrors.IsNotFound(err) { // the first is a finding of its own
@@ -254,6 +262,18 @@ func firstEffects(at endpoint.Endpoint, source, destination *appsv1.StatefulSet)
 	return effects
 }
 
+// makesNamespace says whether the move creates the destination's namespace. Where that may not be read, it is not rehearsed.
+func (e *Inspector) makesNamespace(ctx context.Context, m *api.Migration) (bool, error) {
+	if !m.Spec.Destination.CreateNamespace {
+		return false, nil
+	}
+	there, err := endpoint.Get[corev1.Namespace](ctx, e.Destination.Live, client.ObjectKey{Name: e.Destination.Namespace})
+	if apierrors.IsForbidden(err) {
+		return false, nil
+	}
+	return there == nil, err
+}
+
 // claimsOf are the claims that an ordinal gets at the destination, and their volumes when they are made there.
 func (e *Inspector) claimsOf(ctx context.Context, m *api.Migration, forms map[string]volumes.Form, source *appsv1.StatefulSet, ordinal int32) ([]client.Object, error) {
 	var objects []client.Object
@@ -307,6 +327,15 @@ func (e *Inspector) volumeNamed(ctx context.Context, name string) (*corev1.Persi
 	return endpoint.Get[corev1.PersistentVolume](ctx, e.Source.Live, client.ObjectKey{Name: name})
 }
 
+// wayIn is what lets an object in that was refused.
+func wayIn(at endpoint.Endpoint, object client.Object) string {
+	const remedy = "look for an admission policy, a webhook or a limit there, and let it pass"
+	if _, is := object.(*corev1.Namespace); is {
+		return remedy + "; or create it as the policy wants it, and begin then: " + at.Kubectl().Do("create", "namespace", object.GetName())
+	}
+	return remedy
+}
+
 // rehearsal is what the answer to a rehearsed creation says. What exists, or has no
 // namespace yet, is judged elsewhere.
 func rehearsal(at endpoint.Endpoint, object client.Object, err error) (*plan.Finding, error) {
@@ -333,7 +362,7 @@ func rehearsal(at endpoint.Endpoint, object client.Object, err error) (*plan.Fin
 		return &plan.Finding{
 			Reason: api.ReasonWriteRefused, Object: what,
 			Message: fmt.Sprintf("%s would be refused: %s", what, endpoint.OneLine(err)),
-			Remedy:  "look for an admission policy, a webhook or a limit there, and let it pass",
+			Remedy:  wayIn(at, object),
 		}, nil
 	}
 	return nil, err

@@ -78,8 +78,8 @@ type DependenciesSpec struct {
 	// +optional
 	// +kubebuilder:default=Follow
 	OnChange ChangePolicy `json:"onChange,omitempty"`
-	// selectsOthers is for Services and NetworkPolicies that select pods of others, too, at the
-	// source or at the destination.
+	// selectsOthers is for Services and NetworkPolicies that select pods of others at the destination,
+	// too.
 	// +optional
 	// +kubebuilder:default=Stall
 	SelectsOthers SelectsOthersPolicy `json:"selectsOthers,omitempty"`

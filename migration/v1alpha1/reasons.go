@@ -38,6 +38,7 @@ const (
 	ReasonDependencyNotBound   = "DependencyNotBound"
 	ReasonQuotaTooSmall        = "QuotaTooSmall"
 	ReasonTrackedByGitOps      = "TrackedByGitOps"
+	ReasonHelmReleaseStays     = "HelmReleaseStays"
 	ReasonDestinationDeleted   = "DestinationBeingDeleted"
 	ReasonDestinationMissing   = "DestinationMissing"
 	ReasonDestinationReplaced  = "DestinationReplaced"

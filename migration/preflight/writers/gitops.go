@@ -45,7 +45,24 @@ func GitOps(at endpoint.Endpoint, set *appsv1.StatefulSet) []plan.Finding {
 			Remedy:  tool.together(at, set, mark),
 		}}
 	}
-	return nil
+	return helm(at, set)
+}
+
+// releaseName is the annotation by which Helm knows the objects of a release.
+const releaseName = "meta.helm.sh/release-name"
+
+// helm warns of a release that a person has installed: Helm writes nothing again, and knows nothing of the destination.
+func helm(at endpoint.Endpoint, set *appsv1.StatefulSet) []plan.Finding {
+	release := set.Annotations[releaseName]
+	if release == "" {
+		return nil
+	}
+	return []plan.Finding{{
+		Reason: api.ReasonHelmReleaseStays, Object: at.Object(), Warning: true,
+		Message: fmt.Sprintf("%s is part of Helm release %s, which does not move: an upgrade of it during the move stalls that, and at the destination Helm knows nothing of it", at.Object(), release),
+		Remedy: fmt.Sprintf("leave the release alone until the end; then, at the destination: %s (before Helm 4 without --force-conflicts)",
+			shell.Command("helm", "upgrade", "--install", release, "CHART", "--take-ownership", "--force-conflicts")),
+	}}
 }
 
 // argo is for an Application of Argo CD. Its name begins the tracking ID, after the namespace of one that
