@@ -41,12 +41,17 @@ const (
 	SecretProviderClass   = "SecretProviderClass"
 	ResourceClaim         = "ResourceClaim"
 	ClusterRole           = "ClusterRole"
+	ClusterRoleBinding    = "ClusterRoleBinding"
 	PriorityClass         = "PriorityClass"
 	RuntimeClass          = "RuntimeClass"
 	StorageClass          = "StorageClass"
 	CSIDriver             = "CSIDriver"
 	DeviceClass           = "DeviceClass"
 	ClusterTrustBundle    = "ClusterTrustBundle"
+	VolumeAttributesClass = "VolumeAttributesClass"
+	VolumeSnapshot        = "VolumeSnapshot"
+	CredentialSpec        = "GMSACredentialSpec"
+	Endpoints             = "Endpoints"
 
 	// A claim that all pods share, and its volume, stand for one storage.
 	PersistentVolume      = "PersistentVolume"
@@ -75,12 +80,17 @@ var kinds = []Kind{
 	{Name: Service, Versions: []string{"v1"}, Resource: "services", Copied: true},
 	{Name: ResourceClaim, Group: deviceGroup, Versions: deviceVersions, Resource: "resourceclaims"},
 	{Name: ClusterRole, Group: rbacGroup, Versions: []string{"v1"}, Resource: "clusterroles", Cluster: true},
+	{Name: ClusterRoleBinding, Group: rbacGroup, Versions: []string{"v1"}, Resource: "clusterrolebindings", Cluster: true},
 	{Name: PriorityClass, Group: "scheduling.k8s.io", Versions: []string{"v1"}, Resource: "priorityclasses", Cluster: true},
 	{Name: RuntimeClass, Group: "node.k8s.io", Versions: []string{"v1"}, Resource: "runtimeclasses", Cluster: true},
 	{Name: StorageClass, Group: storageGroup, Versions: []string{"v1"}, Resource: "storageclasses", Cluster: true},
 	{Name: CSIDriver, Group: storageGroup, Versions: []string{"v1"}, Resource: "csidrivers", Cluster: true},
 	{Name: DeviceClass, Group: deviceGroup, Versions: deviceVersions, Resource: "deviceclasses", Cluster: true},
 	{Name: ClusterTrustBundle, Group: "certificates.k8s.io", Versions: []string{"v1", "v1beta1"}, Resource: "clustertrustbundles", Cluster: true},
+	{Name: VolumeAttributesClass, Group: storageGroup, Versions: []string{"v1", "v1beta1"}, Resource: "volumeattributesclasses", Cluster: true},
+	{Name: VolumeSnapshot, Group: "snapshot.storage.k8s.io", Versions: []string{"v1"}, Resource: "volumesnapshots"},
+	{Name: CredentialSpec, Group: "windows.k8s.io", Versions: []string{"v1"}, Resource: "gmsacredentialspecs", Cluster: true},
+	{Name: Endpoints, Versions: []string{"v1"}, Resource: "endpoints"},
 }
 
 // deviceVersions are those of dynamic resource allocation.
@@ -106,6 +116,8 @@ func (k Kind) GroupKind() schema.GroupKind { return schema.GroupKind{Group: k.Gr
 // Reference is an object that pods depend on.
 type Reference struct {
 	Kind, Name string
+	// Namespace is the object's where a volume says it; empty: that of the pods.
+	Namespace string
 	// Optional is true when pods start without it.
 	Optional bool
 	// From is where it is named, for people: "env PASSWORD of container web".

@@ -24,9 +24,19 @@ const (
 // Reaches says whether a RoleBinding gives rights to a ServiceAccount of its own namespace: by its
 // name, its user name, or a group that it is in.
 func Reaches(binding *unstructured.Unstructured, account string) bool {
+	return ReachesIn(binding, binding.GetNamespace(), account)
+}
+
+// ReachesIn is Reaches for a binding that may be of all namespaces.
+func ReachesIn(binding *unstructured.Unstructured, namespace, account string) bool {
 	return slices.ContainsFunc(items(binding.Object, "subjects"), func(subject map[string]any) bool {
-		return reached(subject, binding.GetNamespace(), account)
+		return reached(subject, namespace, account)
 	})
+}
+
+// RoleOf is the kind and the name of the role that a binding gives.
+func RoleOf(binding *unstructured.Unstructured) (kind, name string) {
+	return text(binding.Object, "roleRef", "kind"), text(binding.Object, "roleRef", "name")
 }
 
 func reached(subject map[string]any, namespace, account string) bool {

@@ -2,7 +2,7 @@ package dependencies
 
 import (
 	"cmp"
-	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -17,14 +17,13 @@ const DefaultAccount = "default"
 func AccountOf(spec corev1.PodSpec) string { return cmp.Or(spec.ServiceAccountName, DefaultAccount) }
 
 // walker gathers references: of each object one, which is optional when all that name it are.
-type walker map[[2]string]Reference
+type walker map[[3]string]Reference
 
-func (w walker) add(kind, name, from string, optional *bool) {
-	if name == "" || kind == ConfigMap && slices.Contains(published, name) {
+func (w walker) add(next Reference) {
+	if next.Name == "" || next.Kind == ConfigMap && slices.Contains(published, next.Name) {
 		return
 	}
-	key := [2]string{kind, name}
-	next := Reference{Kind: kind, Name: name, From: from, Optional: optional != nil && *optional}
+	key := [3]string{next.Kind, next.Namespace, next.Name}
 	if before, found := w[key]; !found || before.Optional && !next.Optional {
 		w[key] = next
 	}
@@ -45,164 +44,64 @@ func (w walker) list() []Reference {
 }
 
 func compareReferences(a, b Reference) int {
-	return cmp.Or(cmp.Compare(a.rank(), b.rank()), strings.Compare(a.Name, b.Name))
+	return cmp.Or(cmp.Compare(a.rank(), b.rank()), strings.Compare(a.Name, b.Name), strings.Compare(a.Namespace, b.Namespace))
 }
 
 // Walk finds all that a pod template names, in the order in which copies are made. Volumes that are
 // named as a claim template are left out: the StatefulSet puts its own claims there. Of claims that
 // all pods share SharedClaims tells.
 func Walk(spec corev1.PodSpec, claimTemplates []string) []Reference {
-	w := walker{}
-	w.add(ServiceAccount, spec.ServiceAccountName, "serviceAccountName", nil)
-	w.add(PriorityClass, spec.PriorityClassName, "priorityClassName", nil)
-	if spec.RuntimeClassName != nil {
-		w.add(RuntimeClass, *spec.RuntimeClassName, "runtimeClassName", nil)
-	}
-	for _, ref := range spec.ImagePullSecrets {
-		w.add(Secret, ref.Name, "imagePullSecrets", nil)
-	}
-	for _, claim := range spec.ResourceClaims {
-		from := "resource claim " + claim.Name
-		if claim.ResourceClaimTemplateName != nil {
-			w.add(ResourceClaimTemplate, *claim.ResourceClaimTemplateName, from, nil)
-		}
-		if claim.ResourceClaimName != nil {
-			w.add(ResourceClaim, *claim.ResourceClaimName, from, nil)
-		}
-	}
-	for i := range spec.Volumes {
-		if !slices.Contains(claimTemplates, spec.Volumes[i].Name) {
-			w.volume(spec.Volumes[i])
-		}
-	}
-	for i := range spec.InitContainers { // sidecars are among them
-		w.container(spec.InitContainers[i], "init container ")
-	}
-	for i := range spec.Containers {
-		w.container(spec.Containers[i], "container ")
-	}
-	for i := range spec.EphemeralContainers {
-		w.container(corev1.Container(spec.EphemeralContainers[i].EphemeralContainerCommon), "ephemeral container ")
-	}
-	return w.list()
+	return slices.DeleteFunc(named(spec, claimTemplates), shared)
 }
 
 // SharedClaims finds the claims that a pod template names itself and all pods share. A volume that is
 // named as a claim template is left out.
 func SharedClaims(spec corev1.PodSpec, claimTemplates []string) []Reference {
+	return slices.DeleteFunc(named(spec, claimTemplates), func(ref Reference) bool { return !shared(ref) })
+}
+
+func shared(ref Reference) bool { return ref.Kind == PersistentVolumeClaim }
+
+func named(spec corev1.PodSpec, claimTemplates []string) []Reference {
 	w := walker{}
-	for i := range spec.Volumes {
-		v := &spec.Volumes[i]
-		if v.PersistentVolumeClaim != nil && !slices.Contains(claimTemplates, v.Name) {
-			w.add(PersistentVolumeClaim, v.PersistentVolumeClaim.ClaimName, "volume "+v.Name, nil)
+	for _, value := range Values(spec, claimTemplates) {
+		if ref, names := value.reference(); names {
+			w.add(ref)
 		}
 	}
 	return w.list()
 }
 
-func (w walker) container(c corev1.Container, what string) {
-	for _, from := range c.EnvFrom {
-		where := "envFrom of " + what + c.Name
-		if from.ConfigMapRef != nil {
-			w.add(ConfigMap, from.ConfigMapRef.Name, where, from.ConfigMapRef.Optional)
-		}
-		if from.SecretRef != nil {
-			w.add(Secret, from.SecretRef.Name, where, from.SecretRef.Optional)
-		}
-	}
-	for _, env := range c.Env {
-		if env.ValueFrom == nil {
-			continue
-		}
-		where := fmt.Sprintf("env %s of %s%s", env.Name, what, c.Name)
-		if ref := env.ValueFrom.ConfigMapKeyRef; ref != nil {
-			w.add(ConfigMap, ref.Name, where, ref.Optional)
-		}
-		if ref := env.ValueFrom.SecretKeyRef; ref != nil {
-			w.add(Secret, ref.Name, where, ref.Optional)
-		}
-	}
+// Values are all fields of a pod template that are set, less the volumes that a StatefulSet replaces by its own claims.
+func Values(spec corev1.PodSpec, claimTemplates []string) []Value {
+	spec.Volumes = slices.DeleteFunc(slices.Clone(spec.Volumes), func(v corev1.Volume) bool { return slices.Contains(claimTemplates, v.Name) })
+	return valuesOf(spec, "")
 }
 
-// secretsStore is the driver whose volumes name a SecretProviderClass, and the attribute that does
-// (kubernetes-sigs/secrets-store-csi-driver).
-const (
-	secretsStore          = "secrets-store.csi.k8s.io"
-	secretsStoreAttribute = "secretProviderClass"
-)
-
-func (w walker) volume(v corev1.Volume) {
-	from := "volume " + v.Name
-	if v.ConfigMap != nil {
-		w.add(ConfigMap, v.ConfigMap.Name, from, v.ConfigMap.Optional)
-	}
-	if v.Secret != nil {
-		w.add(Secret, v.Secret.SecretName, from, v.Secret.Optional)
-	}
-	if v.Projected != nil {
-		for i := range v.Projected.Sources {
-			w.projected(v.Projected.Sources[i], from)
-		}
-	}
-	if v.CSI != nil {
-		w.add(CSIDriver, v.CSI.Driver, from, nil)
-		w.local(v.CSI.NodePublishSecretRef, from)
-		if v.CSI.Driver == secretsStore {
-			w.add(SecretProviderClass, v.CSI.VolumeAttributes[secretsStoreAttribute], from, nil)
-		}
-	}
-	if v.Ephemeral != nil && v.Ephemeral.VolumeClaimTemplate != nil {
-		if class := v.Ephemeral.VolumeClaimTemplate.Spec.StorageClassName; class != nil {
-			w.add(StorageClass, *class, from, nil)
-		}
-	}
-	w.inTree(v, from)
+// WalkClaim finds what a claim names, from is where it is.
+func WalkClaim(spec corev1.PersistentVolumeClaimSpec, from string) []Reference {
+	return namedIn(spec, from)
 }
 
-func (w walker) projected(source corev1.VolumeProjection, from string) {
-	if source.ConfigMap != nil {
-		w.add(ConfigMap, source.ConfigMap.Name, from, source.ConfigMap.Optional)
-	}
-	if source.Secret != nil {
-		w.add(Secret, source.Secret.Name, from, source.Secret.Optional)
-	}
-	if bundle := source.ClusterTrustBundle; bundle != nil && bundle.Name != nil {
-		w.add(ClusterTrustBundle, *bundle.Name, from, bundle.Optional)
-	}
+// WalkVolume finds what a volume names, and in which namespace it says that to be.
+func WalkVolume(spec corev1.PersistentVolumeSpec, from string) []Reference {
+	return namedIn(spec, from)
 }
 
-// inTree adds the credentials of volumes whose driver is in Kubernetes itself.
-func (w walker) inTree(v corev1.Volume, from string) {
-	if v.AzureFile != nil {
-		w.add(Secret, v.AzureFile.SecretName, from, nil)
+func namedIn(spec any, from string) []Reference {
+	w := walker{}
+	for _, value := range valuesOf(spec, from) {
+		if ref, names := value.reference(); names {
+			w.add(ref)
+		}
 	}
-	if v.CephFS != nil {
-		w.local(v.CephFS.SecretRef, from)
-	}
-	if v.Cinder != nil {
-		w.local(v.Cinder.SecretRef, from)
-	}
-	if v.FlexVolume != nil {
-		w.local(v.FlexVolume.SecretRef, from)
-	}
-	if v.ISCSI != nil {
-		w.local(v.ISCSI.SecretRef, from)
-	}
-	if v.RBD != nil {
-		w.local(v.RBD.SecretRef, from)
-	}
-	if v.ScaleIO != nil {
-		w.local(v.ScaleIO.SecretRef, from)
-	}
-	if v.StorageOS != nil {
-		w.local(v.StorageOS.SecretRef, from)
-	}
+	return w.list()
 }
 
-func (w walker) local(ref *corev1.LocalObjectReference, from string) {
-	if ref != nil {
-		w.add(Secret, ref.Name, from, nil)
-	}
+func valuesOf(of any, from string) []Value {
+	var all []Value
+	visit(reflect.ValueOf(of), from, func(v Value) { all = append(all, v) })
+	return all
 }
 
 // Further is what an object that pods depend on needs itself: a ServiceAccount its image pull
@@ -214,19 +113,19 @@ func Further(object *unstructured.Unstructured) []Reference {
 	case ServiceAccount:
 		for _, secret := range items(object.Object, "imagePullSecrets") {
 			if name := text(secret, "name"); !generated(object.GetName(), name) {
-				w.add(Secret, name, from, nil)
+				w.add(Reference{Kind: Secret, Name: name, From: from})
 			}
 		}
 	case RoleBinding:
-		w.add(text(object.Object, "roleRef", "kind"), text(object.Object, "roleRef", "name"), from, nil)
+		w.add(Reference{Kind: text(object.Object, "roleRef", "kind"), Name: text(object.Object, "roleRef", "name"), From: from})
 	case PersistentVolumeClaim:
-		w.add(PersistentVolume, text(object.Object, "spec", "volumeName"), from, nil)
+		w.add(Reference{Kind: PersistentVolume, Name: text(object.Object, "spec", "volumeName"), From: from})
 	case ResourceClaimTemplate:
 		for _, request := range items(object.Object, "spec", "spec", "devices", "requests") {
-			w.add(DeviceClass, text(request, "deviceClassName"), from, nil)
-			w.add(DeviceClass, text(request, "exactly", "deviceClassName"), from, nil)
+			w.add(Reference{Kind: DeviceClass, Name: text(request, "deviceClassName"), From: from})
+			w.add(Reference{Kind: DeviceClass, Name: text(request, "exactly", "deviceClassName"), From: from})
 			for _, choice := range items(request, "firstAvailable") {
-				w.add(DeviceClass, text(choice, "deviceClassName"), from, nil)
+				w.add(Reference{Kind: DeviceClass, Name: text(choice, "deviceClassName"), From: from})
 			}
 		}
 	}
@@ -237,7 +136,7 @@ func Further(object *unstructured.Unstructured) []Reference {
 func Together(lists ...[]Reference) []Reference {
 	w := walker{}
 	for _, ref := range slices.Concat(lists...) {
-		w.add(ref.Kind, ref.Name, ref.From, &ref.Optional)
+		w.add(ref)
 	}
 	return w.list()
 }

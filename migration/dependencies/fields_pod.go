@@ -1,0 +1,100 @@
+package dependencies
+
+// podFields are those of pod templates, without the sources of their volumes.
+var podFields = map[string][]line{
+	"PodTemplateSpec": {same("metadata spec")},
+	"ObjectMeta": {same("name generateName namespace selfLink uid resourceVersion generation creationTimestamp deletionTimestamp " +
+		"deletionGracePeriodSeconds labels annotations ownerReferences finalizers managedFields")},
+	"OwnerReference":     {same("apiVersion kind name uid controller blockOwnerDeletion")},
+	"ManagedFieldsEntry": {same("manager operation apiVersion time fieldsType fieldsV1 subresource")},
+	"PodSpec": {
+		same("volumes initContainers containers ephemeralContainers restartPolicy terminationGracePeriodSeconds activeDeadlineSeconds dnsPolicy " +
+			"shareProcessNamespace securityContext hostname subdomain hostAliases dnsConfig enableServiceLinks setHostnameAsFQDN resourceClaims " +
+			"hostnameOverride evictionResponders serviceAccount"),
+		names(ServiceAccount, "serviceAccountName"),
+		names(Secret, "imagePullSecrets"),
+		names(PriorityClass, "priorityClassName"),
+		names(RuntimeClass, "runtimeClassName"),
+		judged(CheckNodes, "nodeSelector nodeName hostNetwork affinity tolerations overhead topologySpreadConstraints resources os"),
+		judged(CheckScheduler, "schedulerName schedulingGates schedulingGroup"),
+		judged(CheckAdmission, "hostPID hostIPC hostUsers priority preemptionPolicy"),
+		judged(CheckGates, "readinessGates"),
+		judged(CheckAccount, "automountServiceAccountToken"),
+	},
+	"PodOS":                     {judged(CheckNodes, "name")},
+	"PodSchedulingGate":         {judged(CheckScheduler, "name")},
+	"PodSchedulingGroup":        {judged(CheckScheduler, "podGroupName")},
+	"PodReadinessGate":          {judged(CheckGates, "conditionType")},
+	"EvictionResponder":         {same("name priority")},
+	"LocalObjectReference":      {same("name")},
+	"HostAlias":                 {judged(CheckAddresses, "ip"), same("hostnames")},
+	"PodDNSConfig":              {same("nameservers searches options")},
+	"PodDNSConfigOption":        {same("name value")},
+	"Affinity":                  {judged(CheckNodes, "nodeAffinity podAffinity podAntiAffinity")},
+	"NodeAffinity":              {judged(CheckNodes, "requiredDuringSchedulingIgnoredDuringExecution"), same("preferredDuringSchedulingIgnoredDuringExecution")},
+	"PodAffinity":               {judged(CheckNodes, "requiredDuringSchedulingIgnoredDuringExecution"), same("preferredDuringSchedulingIgnoredDuringExecution")},
+	"PodAntiAffinity":           {judged(CheckNodes, "requiredDuringSchedulingIgnoredDuringExecution"), same("preferredDuringSchedulingIgnoredDuringExecution")},
+	"WeightedPodAffinityTerm":   {same("weight podAffinityTerm")},
+	"PreferredSchedulingTerm":   {same("weight preference")},
+	"PodAffinityTerm":           {judged(CheckNodes, "labelSelector namespaces topologyKey namespaceSelector matchLabelKeys mismatchLabelKeys")},
+	"NodeSelector":              {judged(CheckNodes, "nodeSelectorTerms")},
+	"NodeSelectorTerm":          {judged(CheckNodes, "matchExpressions matchFields")},
+	"NodeSelectorRequirement":   {judged(CheckNodes, "key operator values")},
+	"LabelSelector":             {same("matchLabels matchExpressions")},
+	"LabelSelectorRequirement":  {same("key operator values")},
+	"Toleration":                {judged(CheckNodes, "key operator value effect tolerationSeconds")},
+	"TopologySpreadConstraint":  {judged(CheckNodes, "maxSkew topologyKey whenUnsatisfiable labelSelector minDomains nodeAffinityPolicy nodeTaintsPolicy matchLabelKeys")},
+	"PodResourceClaim":          {same("name"), names(ResourceClaim, "resourceClaimName"), names(ResourceClaimTemplate, "resourceClaimTemplateName")},
+	"ResourceRequirements":      {judged(CheckNodes, "limits requests"), same("claims")},
+	"ResourceClaim":             {same("name request")},
+	"PodSecurityContext":        securityFields("sysctls supplementalGroups supplementalGroupsPolicy fsGroup fsGroupChangePolicy seLinuxChangePolicy"),
+	"SecurityContext":           securityFields("capabilities privileged readOnlyRootFilesystem allowPrivilegeEscalation procMount"),
+	"Capabilities":              {judged(CheckAdmission, "add"), same("drop")},
+	"Sysctl":                    {judged(CheckNodeSetup, "name"), same("value")},
+	"SELinuxOptions":            {judged(CheckAdmission, "user role type level")},
+	"SeccompProfile":            {judged(CheckAdmission, "type"), judged(CheckNodeSetup, "localhostProfile")},
+	"AppArmorProfile":           {judged(CheckAdmission, "type"), judged(CheckNodeSetup, "localhostProfile")},
+	"Container":                 containerFields,
+	"EphemeralContainer":        append([]line{same("targetContainerName")}, containerFields...),
+	"ContainerPort":             {same("name containerPort protocol"), judged(CheckNodes, "hostPort hostIP")},
+	"ContainerResizePolicy":     {same("resourceName restartPolicy")},
+	"ContainerRestartRule":      {same("action exitCodes")},
+	"EnvFromSource":             {same("prefix configMapRef secretRef")},
+	"ConfigMapEnvSource":        {names(ConfigMap, "name"), same("optional")},
+	"SecretEnvSource":           {names(Secret, "name"), same("optional")},
+	"EnvVar":                    {same("name valueFrom"), judged(CheckAddresses, "value")},
+	"EnvVarSource":              {same("fieldRef resourceFieldRef configMapKeyRef secretKeyRef fileKeyRef")},
+	"ObjectFieldSelector":       {same("apiVersion fieldPath")},
+	"ResourceFieldSelector":     {same("containerName resource divisor")},
+	"ConfigMapKeySelector":      {names(ConfigMap, "name"), same("key optional")},
+	"SecretKeySelector":         {names(Secret, "name"), same("key optional")},
+	"FileKeySelector":           {same("volumeName path key optional")},
+	"VolumeMount":               {judged(CheckOutside, "readOnly"), same("name recursiveReadOnly mountPath subPath mountPropagation subPathExpr bindMountOptions")},
+	"VolumeDevice":              {same("name devicePath")},
+	"Probe":                     {same("exec httpGet tcpSocket grpc initialDelaySeconds timeoutSeconds periodSeconds successThreshold failureThreshold terminationGracePeriodSeconds")},
+	"Lifecycle":                 {same("postStart stopSignal"), judged(CheckHooks, "preStop")},
+	"LifecycleHandler":          {same("exec httpGet tcpSocket sleep")},
+	"ExecAction":                {judged(CheckAddresses, "command")},
+	"HTTPGetAction":             {same("path port scheme httpHeaders protocol"), judged(CheckAddresses, "host")},
+	"HTTPHeader":                {same("name value")},
+	"TCPSocketAction":           {same("port"), judged(CheckAddresses, "host")},
+	"GRPCAction":                {same("port service mode")},
+	"SleepAction":               {same("seconds")},
+	"TypedLocalObjectReference": {same("apiGroup kind name")},
+	"TypedObjectReference":      {same("apiGroup kind name namespace")},
+
+	"ContainerRestartRuleOnExitCodes": {same("operator values")},
+	"WindowsSecurityContextOptions":   {names(CredentialSpec, "gmsaCredentialSpecName"), same("gmsaCredentialSpec runAsUserName"), judged(CheckAdmission, "hostProcess")},
+}
+
+// securityFields are those of pods and of containers, with those of one of them.
+func securityFields(more string) []line {
+	return []line{judged(CheckAdmission, "seLinuxOptions windowsOptions runAsUser runAsGroup runAsNonRoot seccompProfile appArmorProfile "+more)}
+}
+
+var containerFields = []line{
+	same("name workingDir ports envFrom env resources resizePolicy restartPolicy restartPolicyRules volumeMounts volumeDevices livenessProbe readinessProbe " +
+		"startupProbe lifecycle terminationMessagePath terminationMessagePolicy securityContext stdin stdinOnce tty"),
+	judged(CheckImages, "image imagePullPolicy"),
+	judged(CheckAddresses, "command args"),
+}

@@ -1,0 +1,107 @@
+package dependencies
+
+import (
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/yaml"
+)
+
+// TestP11EachFieldIsKnown walks the types of pod templates, claims and volumes: a field of a newer Kubernetes is noticed here,
+// and so is a line of the table that no type has.
+func TestP11EachFieldIsKnown(t *testing.T) {
+	found := map[string]bool{}
+	var walk func(reflect.Type)
+	walk = func(of reflect.Type) {
+		for slices.Contains([]reflect.Kind{reflect.Pointer, reflect.Slice, reflect.Map}, of.Kind()) {
+			of = of.Elem()
+		}
+		if of.Kind() != reflect.Struct || opaque(of) {
+			return
+		}
+		for _, f := range fieldsOf(of) {
+			key := of.Name() + "." + f.json
+			if found[key] {
+				continue
+			}
+			found[key] = true
+			if _, known := UseOf(key); !known {
+				t.Errorf("%s is in no table: does it name an object, or need something of the cluster or the node?", key)
+			}
+			walk(f.Type)
+		}
+	}
+	for _, of := range []any{corev1.PodTemplateSpec{}, corev1.PersistentVolumeClaimSpec{}, corev1.PersistentVolumeClaimTemplate{}, corev1.PersistentVolumeSpec{}} {
+		walk(reflect.TypeOf(of))
+	}
+	for key, use := range uses {
+		if !found[key] && key != "LocalObjectReference.name" {
+			t.Errorf("no type has %s", key)
+		}
+		if _, known := KindOf(use.Names); use.Names != "" && !known {
+			t.Errorf("%s names objects of kind %s, which is not known", key, use.Names)
+		}
+	}
+	lines := 0
+	for _, table := range []map[string][]line{podFields, sourceFields, claimFields} {
+		for _, each := range table {
+			for _, l := range each {
+				lines += len(strings.Fields(l.fields))
+			}
+		}
+	}
+	if lines != len(uses) {
+		t.Errorf("%d fields in the tables, and %d have one use", lines, len(uses))
+	}
+}
+
+// TestP11VolumesAndClaims: what a claim and a volume name is found, in the namespace that they say.
+func TestP11VolumesAndClaims(t *testing.T) {
+	var volume corev1.PersistentVolumeSpec
+	if err := yaml.UnmarshalStrict([]byte(`
+claimRef: {namespace: shop, name: data-web-0}
+volumeAttributesClassName: gold
+storageClassName: fast
+csi:
+  driver: disk.example.com
+  volumeHandle: a
+  nodeStageSecretRef: {name: stage, namespace: storage}
+  nodePublishSecretRef: {name: publish, namespace: storage}
+  controllerPublishSecretRef: {name: attach, namespace: storage}
+  controllerExpandSecretRef: {name: grow, namespace: storage}
+  nodeExpandSecretRef: {name: grow, namespace: storage}
+`), &volume); err != nil {
+		t.Fatal(err)
+	}
+	show := func(refs []Reference) (all []string) {
+		for _, ref := range refs {
+			all = append(all, ref.Kind+" "+ref.Namespace+"/"+ref.Name)
+		}
+		return all
+	}
+	want := []string{"Secret storage/attach", "Secret storage/grow", "Secret storage/publish", "Secret storage/stage", "VolumeAttributesClass /gold"}
+	if diff := cmp.Diff(want, show(WalkVolume(volume, "volume pv"))); diff != "" {
+		t.Error(diff)
+	}
+	volume.CSI = nil
+	volume.AzureFile = &corev1.AzureFilePersistentVolumeSource{SecretName: "key"}
+	if diff := cmp.Diff([]string{"Secret /key", "VolumeAttributesClass /gold"}, show(WalkVolume(volume, "volume pv"))); diff != "" {
+		t.Error(diff)
+	}
+	volume.AzureFile.SecretNamespace = new("storage")
+	if diff := cmp.Diff([]string{"Secret storage/key", "VolumeAttributesClass /gold"}, show(WalkVolume(volume, "volume pv"))); diff != "" {
+		t.Error(diff)
+	}
+	claim := corev1.PersistentVolumeClaimSpec{StorageClassName: new("fast"), VolumeAttributesClassName: new("gold"), DataSource: &corev1.TypedLocalObjectReference{Kind: VolumeSnapshot, Name: "nightly"}}
+	if diff := cmp.Diff([]string{"StorageClass /fast", "VolumeAttributesClass /gold", "VolumeSnapshot /nightly"}, show(WalkClaim(claim, "claim template data"))); diff != "" {
+		t.Error(diff)
+	}
+	claim.DataSource.Kind = "PersistentVolumeClaim"
+	if refs := WalkClaim(claim, "claim template data"); len(refs) != 2 {
+		t.Errorf("a clone names %v", refs)
+	}
+}

@@ -1,0 +1,124 @@
+package dependencies
+
+import (
+	"reflect"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// secretsStore is the driver whose volumes name a SecretProviderClass, and the attribute that does
+// (kubernetes-sigs/secrets-store-csi-driver).
+const (
+	secretsStore          = "secrets-store.csi.k8s.io"
+	secretsStoreAttribute = "secretProviderClass"
+)
+
+// disks are the fields of volumes whose data are on a disk or a share of their own, which no claim stands for.
+const disks = "hostPath gcePersistentDisk awsElasticBlockStore nfs iscsi glusterfs rbd flexVolume cinder cephfs flocker fc azureFile vsphereVolume quobyte " +
+	"azureDisk photonPersistentDisk portworxVolume scaleIO storageos"
+
+// sourceFields are those of the sources of volumes, of pods and of persistent ones.
+var sourceFields = map[string][]line{
+	"Volume": {same("name emptyDir gitRepo secret persistentVolumeClaim downwardAPI configMap projected csi ephemeral image"), judged(CheckOutside, disks)},
+
+	"EmptyDirVolumeSource":              {same("medium sizeLimit mode")},
+	"GitRepoVolumeSource":               {same("repository revision directory")},
+	"KeyToPath":                         {same("key path mode user")},
+	"SecretVolumeSource":                {names(Secret, "secretName"), same("items defaultMode optional defaultUser")},
+	"ConfigMapVolumeSource":             {names(ConfigMap, "name"), same("items defaultMode optional defaultUser")},
+	"DownwardAPIVolumeSource":           {same("items defaultMode defaultUser")},
+	"DownwardAPIVolumeFile":             {same("path fieldRef resourceFieldRef mode user")},
+	"ProjectedVolumeSource":             {same("sources defaultMode defaultUser")},
+	"VolumeProjection":                  {same("secret downwardAPI configMap serviceAccountToken clusterTrustBundle podCertificate")},
+	"SecretProjection":                  {names(Secret, "name"), same("items optional")},
+	"ConfigMapProjection":               {names(ConfigMap, "name"), same("items optional")},
+	"DownwardAPIProjection":             {same("items")},
+	"ServiceAccountTokenProjection":     {same("expirationSeconds path user"), judged(CheckAccount, "audience")},
+	"ClusterTrustBundleProjection":      {names(ClusterTrustBundle, "name"), judged(CheckNodeSetup, "signerName"), same("labelSelector optional path user")},
+	"PodCertificateProjection":          {judged(CheckNodeSetup, "signerName"), same("keyType maxExpirationSeconds credentialBundlePath keyPath certificateChainPath userAnnotations user")},
+	"PersistentVolumeClaimVolumeSource": {names(PersistentVolumeClaim, "claimName"), same("readOnly")},
+	"EphemeralVolumeSource":             {same("volumeClaimTemplate")},
+	"PersistentVolumeClaimTemplate":     {same("metadata spec")},
+	"ImageVolumeSource":                 {judged(CheckImages, "reference pullPolicy")},
+	"CSIVolumeSource": {
+		names(CSIDriver, "driver"),
+		names(Secret, "nodePublishSecretRef"),
+		{Use{Names: SecretProviderClass, of: providerClass}, "volumeAttributes"},
+		same("readOnly fsType"),
+	},
+	"HostPathVolumeSource": {judged(CheckOutside, "path type")},
+	"LocalVolumeSource":    {judged(CheckVolumes, "path"), same("fsType")},
+	"NFSVolumeSource":      {judged(CheckOutside, "server path"), same("readOnly")},
+
+	"AWSElasticBlockStoreVolumeSource": {judged(CheckOutside, "volumeID"), same("fsType partition readOnly")},
+	"GCEPersistentDiskVolumeSource":    {judged(CheckOutside, "pdName"), same("fsType partition readOnly")},
+	"AzureDiskVolumeSource":            {judged(CheckOutside, "diskName diskURI"), same("cachingMode fsType readOnly kind")},
+	"FCVolumeSource":                   {judged(CheckOutside, "targetWWNs lun wwids"), same("fsType readOnly")},
+	"FlockerVolumeSource":              {judged(CheckOutside, "datasetName datasetUUID")},
+	"PhotonPersistentDiskVolumeSource": {judged(CheckOutside, "pdID"), same("fsType")},
+	"PortworxVolumeSource":             {judged(CheckOutside, "volumeID"), same("fsType readOnly")},
+	"QuobyteVolumeSource":              {judged(CheckOutside, "registry volume"), same("readOnly user group tenant")},
+	"VsphereVirtualDiskVolumeSource":   {judged(CheckOutside, "volumePath"), same("fsType storagePolicyName storagePolicyID")},
+
+	"AzureFileVolumeSource":           {names(Secret, "secretName"), same("shareName readOnly")},
+	"AzureFilePersistentVolumeSource": {in("SecretNamespace", Secret, "secretName"), same("shareName readOnly secretNamespace")},
+	"CephFSVolumeSource":              {names(Secret, "secretRef"), same("monitors path user secretFile readOnly")},
+	"CephFSPersistentVolumeSource":    {names(Secret, "secretRef"), same("monitors path user secretFile readOnly")},
+	"CinderVolumeSource":              {names(Secret, "secretRef"), judged(CheckOutside, "volumeID"), same("fsType readOnly")},
+	"CinderPersistentVolumeSource":    {names(Secret, "secretRef"), same("volumeID fsType readOnly")},
+	"FlexVolumeSource":                {names(Secret, "secretRef"), judged(CheckOutside, "driver"), same("fsType readOnly options")},
+	"FlexPersistentVolumeSource":      {names(Secret, "secretRef"), judged(CheckVolumes, "driver"), same("fsType readOnly options")},
+	"GlusterfsVolumeSource":           {names(Endpoints, "endpoints"), same("path readOnly")},
+	"GlusterfsPersistentVolumeSource": {in("EndpointsNamespace", Endpoints, "endpoints"), same("path readOnly endpointsNamespace")},
+	"ISCSIVolumeSource":               {names(Secret, "secretRef"), judged(CheckOutside, "targetPortal iqn lun"), same("iscsiInterface fsType readOnly portals chapAuthDiscovery chapAuthSession initiatorName")},
+	"ISCSIPersistentVolumeSource":     {names(Secret, "secretRef"), same("targetPortal iqn lun iscsiInterface fsType readOnly portals chapAuthDiscovery chapAuthSession initiatorName")},
+	"RBDVolumeSource":                 {names(Secret, "secretRef"), judged(CheckOutside, "monitors image pool"), same("fsType user keyring readOnly")},
+	"RBDPersistentVolumeSource":       {names(Secret, "secretRef"), same("monitors image fsType pool user keyring readOnly")},
+	"ScaleIOVolumeSource":             {names(Secret, "secretRef"), same("gateway system sslEnabled protectionDomain storagePool storageMode volumeName fsType readOnly")},
+	"ScaleIOPersistentVolumeSource":   {names(Secret, "secretRef"), same("gateway system sslEnabled protectionDomain storagePool storageMode volumeName fsType readOnly")},
+	"StorageOSVolumeSource":           {names(Secret, "secretRef"), same("volumeName volumeNamespace fsType readOnly")},
+	"StorageOSPersistentVolumeSource": {names(Secret, "secretRef"), same("volumeName volumeNamespace fsType readOnly")},
+	"SecretReference":                 {same("name namespace")},
+	"CSIPersistentVolumeSource": {
+		judged(CheckVolumes, "driver volumeHandle"),
+		names(Secret, "controllerPublishSecretRef nodeStageSecretRef nodePublishSecretRef controllerExpandSecretRef nodeExpandSecretRef"),
+		same("readOnly fsType volumeAttributes"),
+	},
+}
+
+// claimFields are those of claims and of volumes besides their sources.
+var claimFields = map[string][]line{
+	"PersistentVolumeClaimSpec": {
+		same("accessModes selector resources volumeName volumeMode dataSourceRef"),
+		names(StorageClass, "storageClassName"),
+		names(VolumeAttributesClass, "volumeAttributesClassName"),
+		{Use{Names: VolumeSnapshot, of: snapshotOf}, "dataSource"},
+	},
+	"VolumeResourceRequirements": {same("limits requests")},
+	"PersistentVolumeSpec": {
+		same("capacity accessModes persistentVolumeReclaimPolicy mountOptions volumeMode"),
+		judged(CheckVolumes, disks+" local csi claimRef nodeAffinity"),
+		judged(CheckClasses, "storageClassName"),
+		names(VolumeAttributesClass, "volumeAttributesClassName"),
+	},
+	"VolumeNodeAffinity": {judged(CheckVolumes, "required")},
+	"ObjectReference":    {same("kind namespace name uid apiVersion resourceVersion fieldPath")},
+}
+
+// providerClass is the SecretProviderClass that a volume of the secrets store names.
+func providerClass(parent reflect.Value) string {
+	csi, is := parent.Interface().(corev1.CSIVolumeSource)
+	if !is || csi.Driver != secretsStore {
+		return ""
+	}
+	return csi.VolumeAttributes[secretsStoreAttribute]
+}
+
+// snapshotOf is the VolumeSnapshot that a claim is restored from.
+func snapshotOf(parent reflect.Value) string {
+	spec, is := parent.Interface().(corev1.PersistentVolumeClaimSpec)
+	if !is || spec.DataSource == nil || spec.DataSource.Kind != VolumeSnapshot {
+		return ""
+	}
+	return spec.DataSource.Name
+}
