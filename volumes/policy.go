@@ -44,8 +44,10 @@ type Use struct {
 // when it may.
 func (p Policy) Bars(volume *corev1.PersistentVolume, use Use) Problem { //nolint:gocyclo // one condition after the other, each a line
 	path := volume.Spec.HostPath != nil || volume.Spec.Local != nil
-	driver := driverOf(volume)
+	driver, node := driverOf(volume), OfOneNode(volume)
 	switch {
+	case !path && node != "" && !use.Shared:
+		return LocalTo(volume, node, use.ClaimTemplate)
 	case path && !use.Shared:
 		return Problem{
 			ReasonVolumeIsLocal,
@@ -73,6 +75,52 @@ func (p Policy) Bars(volume *corev1.PersistentVolume, use Use) Problem { //nolin
 		return diskUnknown(volume, use)
 	}
 	return Problem{}
+}
+
+// LocalTo is for a volume that is bound to single nodes by a label of theirs.
+func LocalTo(volume *corev1.PersistentVolume, label, template string) Problem {
+	return Problem{
+		ReasonVolumeIsLocal,
+		fmt.Sprintf("volume %s is bound to single nodes, by its node affinity for %s: its data are on their disks, and a node of that name in another cluster has other disks", volume.Name, label),
+		fmt.Sprintf("where the nodes of both clusters see the same disk under that label, say so: --shared %[1]s, or shared: true for claim template %[1]s in spec.volumes; else copy the data: --volume %[1]s=copy", template),
+	}
+}
+
+// nodeWords are the words by which drivers name a label of a single node: topology.topolvm.io/node, openebs.io/nodename,
+// linbit.com/hostname, kubernetes.io/hostname.
+var nodeWords = []string{"node", "nodename", "node-name", "nodeid", "node-id", "node_id", "hostname", "host", "hostid", "host-id", "machine", "machine-id", "server", "instance", "instance-id"}
+
+// OfOneNode is the label that binds a volume to single nodes, in each way that its node affinity allows; empty: none does, as far
+// as its name shows.
+func OfOneNode(volume *corev1.PersistentVolume) string {
+	return Binding(volume, func(key string, _ []string) bool {
+		at := strings.LastIndex(key, "/")
+		return slices.Contains(nodeWords, strings.ToLower(key[at+1:]))
+	})
+}
+
+// Binding is a label of nodes that meets a condition in each term of a volume's node affinity; empty: there is none. A field of
+// nodes is their name.
+func Binding(volume *corev1.PersistentVolume, is func(key string, values []string) bool) string {
+	affinity := volume.Spec.NodeAffinity
+	if affinity == nil || affinity.Required == nil {
+		return ""
+	}
+	found := ""
+	for _, term := range affinity.Required.NodeSelectorTerms {
+		binds := func(r corev1.NodeSelectorRequirement) bool {
+			return r.Operator == corev1.NodeSelectorOpIn && is(r.Key, r.Values)
+		}
+		switch at := slices.IndexFunc(term.MatchExpressions, binds); {
+		case at >= 0:
+			found = term.MatchExpressions[at].Key
+		case len(term.MatchFields) > 0: // only metadata.name
+			found = term.MatchFields[0].Key
+		default:
+			return ""
+		}
+	}
+	return found
 }
 
 // BarsSnapshot says why a snapshot of a CSI driver may not be imported; the zero Problem when it may. A snapshot gives

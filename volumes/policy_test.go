@@ -127,3 +127,44 @@ func TestK10BesidesTheSource(t *testing.T) {
 		t.Errorf("it has %v", made.Annotations)
 	}
 }
+
+// TestP8OneNode: a volume that is bound to single nodes by a label of theirs is local, whatever its driver calls the label; one of
+// a zone is not.
+func TestP8OneNode(t *testing.T) {
+	one := func(key string, values ...string) corev1.NodeSelectorTerm {
+		return corev1.NodeSelectorTerm{MatchExpressions: []corev1.NodeSelectorRequirement{{Key: key, Operator: corev1.NodeSelectorOpIn, Values: values}}}
+	}
+	field := corev1.NodeSelectorTerm{MatchFields: []corev1.NodeSelectorRequirement{{Key: "metadata.name", Operator: corev1.NodeSelectorOpIn, Values: []string{"node-1"}}}}
+	not := one("kubernetes.io/hostname", "node-1")
+	not.MatchExpressions[0].Operator = corev1.NodeSelectorOpNotIn
+	both := one("topology.kubernetes.io/zone", "a")
+	both.MatchExpressions = append(both.MatchExpressions, one("openebs.io/nodename", "node-1").MatchExpressions...)
+	for name, tc := range map[string]struct {
+		terms []corev1.NodeSelectorTerm
+		word  bool
+		local bool
+	}{
+		"none":                      {nil, false, false},
+		"topolvm":                   {[]corev1.NodeSelectorTerm{one("topology.topolvm.io/node", "node-1")}, false, true},
+		"its user's word":           {[]corev1.NodeSelectorTerm{one("topology.topolvm.io/node", "node-1")}, true, false},
+		"the host name":             {[]corev1.NodeSelectorTerm{one("kubernetes.io/hostname", "node-1")}, false, true},
+		"its replicas":              {[]corev1.NodeSelectorTerm{one("linbit.com/hostname", "node-1"), one("linbit.com/hostname", "node-2")}, false, true},
+		"a field":                   {[]corev1.NodeSelectorTerm{field}, false, true},
+		"a node of a zone":          {[]corev1.NodeSelectorTerm{both}, false, true},
+		"a zone":                    {[]corev1.NodeSelectorTerm{one("topology.kubernetes.io/zone", "a")}, false, false},
+		"a zone of a cloud":         {[]corev1.NodeSelectorTerm{one("topology.ebs.csi.aws.com/zone", "a")}, false, false},
+		"a node, or any of a zone":  {[]corev1.NodeSelectorTerm{one("kubernetes.io/hostname", "node-1"), one("topology.kubernetes.io/zone", "a")}, false, false},
+		"any but one node":          {[]corev1.NodeSelectorTerm{not}, false, false},
+		"a word that has it within": {[]corev1.NodeSelectorTerm{one("node.kubernetes.io/instance-type", "m5")}, false, false},
+	} {
+		volume := &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: "pv"}}
+		volume.Spec.CSI = &corev1.CSIPersistentVolumeSource{Driver: "topolvm.io", VolumeHandle: "a"}
+		if tc.terms != nil {
+			volume.Spec.NodeAffinity = &corev1.VolumeNodeAffinity{Required: &corev1.NodeSelector{NodeSelectorTerms: tc.terms}}
+		}
+		bars := Unrestricted().Bars(volume, Use{Namespace: "shop", ClaimTemplate: "data", Shared: tc.word})
+		if local := bars.Reason == ReasonVolumeIsLocal; local != tc.local || local && !strings.Contains(bars.Remedy, "--shared data") {
+			t.Errorf("%s: %+v", name, bars)
+		}
+	}
+}
