@@ -281,13 +281,39 @@ func (r CopyReader) refused(origin *unstructured.Unstructured, account string) v
 	}
 }
 
-// keeperOf is what controls an object, such as the ExternalSecret that a Secret is made from.
+// writers are the annotations by which a tool marks what it writes, and what that is made from.
+var writers = []struct{ annotation, from string }{
+	{"cert-manager.io/certificate-name", "Certificate"},
+	{"reflector.v1.k8s.emberstack.com/reflects", "the reflected"},
+	{"replicator.v1.mittwald.de/replicated-from-version", "the replicator of"},
+	{"replicator.v1.mittwald.de/replicate-from", "the replicated"},
+	{"secrets.hashicorp.com/vso-owner", "the Vault Secrets Operator's"},
+	{"sealedsecrets.bitnami.com/managed", "SealedSecret"},
+}
+
+// owners are the kinds of owners that write what they own, though they do not say that they control it.
+var owners = []string{"Certificate", "ExternalSecret", "SealedSecret", "VaultStaticSecret", "VaultDynamicSecret", "VaultPKISecret", "OnePasswordItem", "InfisicalSecret"}
+
+// keeperOf is what writes an object, such as the ExternalSecret that a Secret is made from. Nothing renews a copy of it.
 func keeperOf(origin *unstructured.Unstructured) string {
-	owner := metav1.GetControllerOf(origin)
-	if owner == nil {
-		return ""
+	if owner := metav1.GetControllerOf(origin); owner != nil {
+		return owner.Kind + " " + owner.Name
 	}
-	return owner.Kind + " " + owner.Name
+	for _, owner := range origin.GetOwnerReferences() {
+		if slices.Contains(owners, owner.Kind) {
+			return owner.Kind + " " + owner.Name
+		}
+	}
+	for _, writer := range writers {
+		switch value := origin.GetAnnotations()[writer.annotation]; value {
+		case "":
+		case "true":
+			return writer.from + " " + origin.GetName()
+		default:
+			return writer.from + " " + value
+		}
+	}
+	return ""
 }
 
 // contents are the fields of dependencies that writers own, as managed fields name them.

@@ -195,6 +195,17 @@ func TestKeeper(t *testing.T) {
 			t.Errorf("%s: %q", owners, got)
 		}
 	}
+	for annotation, want := range map[string]string{
+		"cert-manager.io/certificate-name: web-tls": "Certificate web-tls", "reflector.v1.k8s.emberstack.com/reflects: certs/web": "the reflected certs/web",
+		`sealedsecrets.bitnami.com/managed: "true"`: "SealedSecret db", "a: b": "",
+	} {
+		if got := keeperOf(endpointtest.Object("{kind: Secret, metadata: {name: db, annotations: {" + annotation + "}, ownerReferences: [{kind: Application, name: shop}]}}")); got != want {
+			t.Errorf("P11 %s: %q", annotation, got)
+		}
+	}
+	if got := keeperOf(endpointtest.Object("{kind: Secret, metadata: {name: db, ownerReferences: [{kind: Certificate, name: web}]}}")); got != "Certificate web" {
+		t.Errorf("P11 an owner that controls nothing: %q", got)
+	}
 }
 
 // TestP21SelectedStranger: a Service that would select a pod of somebody else at the destination is found out. What it selects at the
