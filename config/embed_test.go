@@ -164,6 +164,8 @@ func TestRightsOfRoles(t *testing.T) {
 			"poddisruptionbudgets.policy: create,delete,get,list,patch,watch",
 			"pods: create,get,list,watch",
 			"resourcequotas: list",
+			"rolebindings.rbac.authorization.k8s.io: list",
+			"roles.rbac.authorization.k8s.io: get",
 			"scaledobjects.keda.sh: list",
 			"serviceaccounts: get",
 			"serviceexports.multicluster.x-k8s.io: create,delete,get,list,patch",
@@ -173,6 +175,8 @@ func TestRightsOfRoles(t *testing.T) {
 			"verticalpodautoscalers.autoscaling.k8s.io: list",
 		},
 		"sliceshift-mover-cluster": {
+			"clusterrolebindings.rbac.authorization.k8s.io: list",
+			"clusterroles.rbac.authorization.k8s.io: get",
 			"csidrivers.storage.k8s.io: get",
 			"csinodes.storage.k8s.io: list",
 			"namespaces: create,get",
@@ -227,6 +231,7 @@ func TestRightsOfRoles(t *testing.T) {
 		},
 		"sliceshift-mover-dependencies": {
 			"configmaps: create,delete,get,list,update",
+			"endpoints: get",
 			"networkpolicies.networking.k8s.io: create,delete,get,list,update",
 			"resourceclaims.resource.k8s.io: get",
 			"resourceclaimtemplates.resource.k8s.io: create,delete,get,list,update",
@@ -236,12 +241,15 @@ func TestRightsOfRoles(t *testing.T) {
 			"secrets: create,delete,get,list,update",
 			"serviceaccounts: create,delete,get,list,update",
 			"services: create,delete,get,list,update",
+			"volumesnapshots.snapshot.storage.k8s.io: get",
 		},
 		"sliceshift-mover-dependencies-cluster": {
 			"clusterroles.rbac.authorization.k8s.io: get",
 			"clustertrustbundles.certificates.k8s.io: get",
 			"deviceclasses.resource.k8s.io: get",
+			"gmsacredentialspecs.windows.k8s.io: get",
 			"storageclasses.storage.k8s.io: get",
+			"volumeattributesclasses.storage.k8s.io: get",
 		},
 	}
 	objects, err := ManagerObjects()

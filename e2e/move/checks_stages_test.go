@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -192,4 +193,90 @@ func everyNode(v *move, at kubernetes.Interface, patch string) {
 		_, err := at.CoreV1().Nodes().Patch(v.Ctx, nodes.Items[i].Name, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
 		v.Must(err)
 	}
+}
+
+// bindAccount gives the account of the pods a ClusterRole at the source.
+func (v *move) bindAccount(role string) {
+	v.T.Helper()
+	name := role + "-" + v.App.Namespace
+	_, err := v.Source.RbacV1().ClusterRoleBindings().Create(v.Ctx, &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: name}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role},
+		Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: v.App.Namespace, Name: "default"}},
+	}, metav1.CreateOptions{})
+	v.Must(err)
+	v.T.Cleanup(func() {
+		_ = v.Source.RbacV1().ClusterRoleBindings().Delete(context.WithoutCancel(v.Ctx), name, metav1.DeleteOptions{})
+	})
+}
+
+// hostFolder has the pods write to a folder of their node.
+func hostFolder(path string) func(*corev1.PodSpec) {
+	return func(s *corev1.PodSpec) {
+		s.Volumes = append(s.Volumes, corev1.Volume{Name: "folder", VolumeSource: corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: path}}})
+		s.Containers[0].VolumeMounts = append(s.Containers[0].VolumeMounts, corev1.VolumeMount{Name: "folder", MountPath: "/folder"})
+	}
+}
+
+// restartPods makes the pods of the source anew, and waits for them.
+func (v *move) restartPods() {
+	v.T.Helper()
+	v.patchSource(`{"spec":{"template":{"metadata":{"annotations":{"restarted":"yes"}}}}}`)
+	v.awaitObserved()
+	v.Must(v.App.AwaitReady(v.Ctx, v.Source))
+}
+
+// addSidecar has the source's API server add a container and a label to each pod of the namespace.
+func (v *move) addSidecar() {
+	v.T.Helper()
+	mutation := func(expression string) admissionregistrationv1.Mutation {
+		return admissionregistrationv1.Mutation{PatchType: admissionregistrationv1.PatchTypeJSONPatch, JSONPatch: &admissionregistrationv1.JSONPatch{Expression: expression}}
+	}
+	name := "sidecar-" + v.App.Namespace
+	from, _ := v.clients()
+	fail := admissionregistrationv1.Fail
+	policy := &admissionregistrationv1.MutatingAdmissionPolicy{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: admissionregistrationv1.MutatingAdmissionPolicySpec{
+		FailurePolicy: &fail, ReinvocationPolicy: admissionregistrationv1.NeverReinvocationPolicy,
+		MatchConstraints: &admissionregistrationv1.MatchResources{
+			NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"mesh": v.App.Namespace}},
+			ResourceRules: []admissionregistrationv1.NamedRuleWithOperations{{RuleWithOperations: admissionregistrationv1.RuleWithOperations{
+				Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create},
+				Rule:       admissionregistrationv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"pods"}},
+			}}},
+		},
+		Mutations: []admissionregistrationv1.Mutation{mutation(`[
+			JSONPatch{op: 'add', path: '/spec/containers/-', value: Object.spec.containers{name: 'proxy', image: 'proxy:1'}},
+			JSONPatch{op: 'add', path: '/metadata/labels/injected', value: 'yes'}]`)},
+	}}
+	binding := &admissionregistrationv1.MutatingAdmissionPolicyBinding{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: admissionregistrationv1.MutatingAdmissionPolicyBindingSpec{PolicyName: name}}
+	v.Must(errors.Join(from.Create(v.Ctx, policy), from.Create(v.Ctx, binding)))
+	v.T.Cleanup(func() {
+		ctx := context.WithoutCancel(v.Ctx)
+		_ = errors.Join(from.Delete(ctx, binding), from.Delete(ctx, policy))
+	})
+	_, err := v.Source.CoreV1().Namespaces().Patch(v.Ctx, v.App.Namespace, types.MergePatchType, fmt.Appendf(nil, `{"metadata":{"labels":{"mesh":%q}}}`, v.App.Namespace), metav1.PatchOptions{})
+	v.Must(err)
+	v.Eventually("the sidecar is added", func(ctx context.Context) (bool, error) {
+		probe := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: v.App.Namespace, Name: "probe", Labels: map[string]string{"a": "b"}}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "a", Image: "a"}}}}
+		err := from.Create(ctx, probe, client.DryRunAll)
+		return len(probe.Spec.Containers) > 1, err
+	})
+	v.restartPods()
+}
+
+// ownScheduler has the pods ask for a scheduler that binds them at the source alone: the test does, as that scheduler would.
+func (v *move) ownScheduler() {
+	v.T.Helper()
+	v.patchSource(`{"spec":{"template":{"spec":{"schedulerName":"volcano"}}}}`)
+	v.awaitObserved()
+	v.Eventually("the pod waits for its scheduler", func(ctx context.Context) (bool, error) {
+		pod, err := v.Source.CoreV1().Pods(v.App.Namespace).Get(ctx, "web-0", metav1.GetOptions{})
+		if err != nil {
+			return false, client.IgnoreNotFound(err)
+		}
+		if pod.Spec.SchedulerName != "volcano" || pod.Spec.NodeName != "" || pod.DeletionTimestamp != nil {
+			return pod.Spec.SchedulerName == "volcano" && pod.Spec.NodeName != "", nil
+		}
+		return false, v.Source.CoreV1().Pods(v.App.Namespace).Bind(ctx, &corev1.Binding{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID}, Target: corev1.ObjectReference{Kind: "Node", Name: "node-0"}}, metav1.CreateOptions{})
+	})
+	v.Must(v.App.AwaitReady(v.Ctx, v.Source))
 }

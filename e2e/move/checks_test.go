@@ -69,6 +69,25 @@ func stagedChecks() []staged {
 		{"", "nothing is wrong", harness.Usual(2), across, nil, nil, ""},
 		{"rights", "half of them", usual, across, nil, (*move).halfTheRights, fail + api.ReasonPermissionMissing},
 		{"own credentials", "the account of the pods", usual, across, nil, (*move).asTheirAccount, fail + api.ReasonOwnCredentials},
+		{"rights of the account", "P10 a ClusterRoleBinding of the source alone", usual, across, func(v *move) { v.bindAccount("system:auth-delegator") }, nil, warn + api.ReasonAccountUnbound},
+		{"leader election", "P6 a variable of Patroni", adapted(1, template(func(s *corev1.PodSpec) {
+			s.Containers[0].Env = []corev1.EnvVar{{Name: "PATRONI_KUBERNETES_USE_ENDPOINTS", Value: "true"}}
+		})), across, nil, nil, warn + api.ReasonElectsLeader},
+		{"images", "P11 of a registry of the cluster", adapted(1, template(func(s *corev1.PodSpec) { s.Containers[0].Image = "registry.infra.svc:5000/app:1" })), across, nil, nil, warn + api.ReasonImageIsLocal},
+		{"node setup", "P11 a profile of the node", adapted(1, template(func(s *corev1.PodSpec) {
+			s.SecurityContext = &corev1.PodSecurityContext{SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeLocalhost, LocalhostProfile: ptr.To("a.json")}}
+		})), across, nil, nil, warn + api.ReasonNodeSetupUnseen},
+		{"schedulers", "P11 one that binds nothing there", usual, across, func(v *move) { v.ownScheduler() }, nil, warn + api.ReasonSchedulerUnseen},
+		{"data outside claims", "P5 a folder of the node", adapted(1, template(hostFolder("/srv/data"))), across, nil, nil, fail + api.ReasonDataOutsideClaims},
+		{"", "P5 a folder of the node that the pods do not need", adapted(1, template(hostFolder("/srv/data"))), across, nil, flags("--shared", "folder"), ""},
+		{"running pods", "P9 something adds a sidecar at the source", harness.Usual(1), across, func(v *move) { v.addSidecar() }, nil, warn + api.ReasonPodDiffers},
+		{"services", "P7 a short name", adapted(1, template(func(s *corev1.PodSpec) {
+			s.Containers[0].Env = []corev1.EnvVar{{Name: "ZK", Value: "zookeeper:2181"}}
+		})), across, func(v *move) {
+			from, _ := v.clients()
+			v.Must(from.Create(v.Ctx, v.podService("zookeeper", "other-0")))
+		}, nil, warn + api.ReasonNamesAreLocal},
+		{"dependencies", "P11 a Secret of the volume's driver", usual, withSecretElsewhere, func(v *move) { v.csiNode(9); v.csiClass() }, (*move).csiClassFlag, fail + api.ReasonDependencyMissing},
 		{"numbers of ordinals", "beyond the last one", usual, across, func(v *move) { v.patchSource(`{"spec":{"ordinals":{"start":2147483647}}}`) }, nil, fail + api.ReasonOrdinalsUnbounded},
 		{"source", "a pod is not Ready", harness.Usual(2), across, func(v *move) { v.breakPod("web-0") }, nil, fail + api.ReasonSourceNotHealthy},
 		{"source", "it does not exist", usual, across, func(v *move) { v.App.Name = "nobody" }, nil, fail + api.ReasonSourceMissing},

@@ -25,8 +25,9 @@ func unknownTemplates(at endpoint.Endpoint, m *api.Migration, source *appsv1.Sta
 		known = "only " + plan.Listed(has)
 	}
 	for _, v := range m.Spec.Volumes {
-		if slices.Contains(has, v.ClaimTemplate) {
-			continue
+		ofPods := func(volume corev1.Volume) bool { return volume.Name == v.ClaimTemplate }
+		if slices.Contains(has, v.ClaimTemplate) || v.Shared && slices.ContainsFunc(source.Spec.Template.Spec.Volumes, ofPods) {
+			continue // with shared it is the user's word about a volume of the template
 		}
 		findings = append(findings, plan.Finding{
 			Reason: api.ReasonClaimTemplateMissing, Object: at.Object(),

@@ -23,6 +23,7 @@ func TestUnknownTemplates(t *testing.T) {
 		"one is mistyped":   {[]string{"data", "logs"}, []string{"data", "log"}, []string{"claim template log,"}},
 		"both are mistyped": {[]string{"data"}, []string{"dat", "log"}, []string{"claim template dat,", "claim template log,"}},
 		"it has none":       {nil, []string{"data"}, []string{"has none"}},
+		"P5 of the pods":    {nil, []string{"logs"}, []string{"claim template logs,"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			source, m := &appsv1.StatefulSet{}, &api.Migration{}
@@ -32,6 +33,7 @@ func TestUnknownTemplates(t *testing.T) {
 			for _, each := range tc.named {
 				m.Spec.Volumes = append(m.Spec.Volumes, api.VolumeSpec{ClaimTemplate: each})
 			}
+			source.Spec.Template.Spec.Volumes = []corev1.Volume{{Name: "logs"}}
 			found := unknownTemplates(endpoint.Endpoint{Cluster: "east", Namespace: "shop", Set: "web"}, m, source)
 			if len(found) != len(tc.want) {
 				t.Fatalf("got %v", found)

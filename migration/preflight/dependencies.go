@@ -1,6 +1,7 @@
 package preflight
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -22,15 +23,19 @@ import (
 // stopped first and cannot start then is an outage. What is copied the plan judges itself; then it is
 // asked whether the copies would be let in, and for what is never copied.
 func (e *Inspector) dependencies(ctx context.Context, m *api.Migration, source *appsv1.StatefulSet) ([]plan.Finding, error) {
-	if m.Spec.Dependencies.Mode != api.DependenciesCopy || e.SameCluster() && e.Source.Namespace == e.Destination.Namespace {
+	storage, err := e.namedByStorage(ctx, m, source)
+	if err != nil {
+		return nil, err
+	}
+	if m.Spec.Dependencies.Mode != api.DependenciesCopy || e.SameNamespace() {
 		refs := dependencies.Walk(source.Spec.Template.Spec, observe.ClaimTemplates(source))
-		return e.missing(ctx, refs, func(dependencies.Kind) bool { return true })
+		return e.missing(ctx, append(needed(refs, func(dependencies.Kind) bool { return true }), storage...))
 	}
 	needs, err := observe.ReadNeeds(ctx, e.Source, source)
 	if err != nil {
 		return nil, err
 	}
-	findings, err := e.missing(ctx, needs.References, func(kind dependencies.Kind) bool { return !kind.Copied })
+	findings, err := e.missing(ctx, append(needed(needs.References, func(kind dependencies.Kind) bool { return !kind.Copied }), storage...))
 	if err != nil {
 		return nil, err
 	}
@@ -38,18 +43,81 @@ func (e *Inspector) dependencies(ctx context.Context, m *api.Migration, source *
 	return append(findings, more...), err
 }
 
-// missing looks for those of some kinds that pods cannot do without.
-func (e *Inspector) missing(ctx context.Context, refs []dependencies.Reference, asks func(dependencies.Kind) bool) ([]plan.Finding, error) {
-	var findings []plan.Finding
+// need is an object that is looked for at the destination.
+type need struct {
+	dependencies.Reference
+	kind dependencies.Kind
+	// later is true where only an ordinal that is added later needs it.
+	later bool
+	// kept is true for what is never copied, whatever its kind.
+	kept bool
+}
+
+// needed are those of some kinds that pods cannot do without.
+func needed(refs []dependencies.Reference, asks func(dependencies.Kind) bool) []need {
+	var all []need
 	for _, ref := range refs {
+		if kind, _ := dependencies.KindOf(ref.Kind); !ref.Optional && asks(kind) {
+			all = append(all, need{Reference: ref, kind: kind})
+		}
+	}
+	return all
+}
+
+// namedByStorage are what the claim templates name besides their classes, which are judged for themselves, and what the
+// volumes name that are made at the destination: the Secrets of their driver.
+func (e *Inspector) namedByStorage(ctx context.Context, m *api.Migration, source *appsv1.StatefulSet) ([]need, error) {
+	if e.SameCluster() {
+		return nil, nil
+	}
+	var all []need
+	for _, template := range source.Spec.VolumeClaimTemplates {
+		anew := startsAnew(m, template.Name)
+		for _, ref := range dependencies.WalkClaim(template.Spec, "claim template "+template.Name) {
+			kind, _ := dependencies.KindOf(ref.Kind)
+			if ref.Kind != dependencies.StorageClass {
+				all = append(all, need{Reference: ref, kind: kind, later: !anew, kept: true})
+			}
+		}
+	}
+	carried, err := e.claimed(ctx, m, source)
+	if err != nil {
+		return nil, err
+	}
+	shared, err := e.sharedVolumes(ctx, m, source)
+	if err != nil {
+		return nil, err
+	}
+	var refs []dependencies.Reference
+	for _, pv := range slices.Concat(carried, shared) {
+		refs = append(refs, dependencies.WalkVolume(pv.Spec, "volume "+pv.Name)...)
+	}
+	for _, ref := range dependencies.Together(refs) {
 		kind, _ := dependencies.KindOf(ref.Kind)
-		if ref.Optional || !asks(kind) {
+		known := func(n need) bool { return n.Kind == ref.Kind && n.Name == ref.Name }
+		if kind.Cluster && slices.ContainsFunc(all, known) {
 			continue
 		}
-		finding, err := dependency(ctx, e.Destination, kind, ref)
-		if err != nil {
-			return nil, err
-		}
+		all = append(all, need{Reference: ref, kind: kind, later: kind.Cluster, kept: true})
+	}
+	return all, nil
+}
+
+// missing looks for needs, all at once.
+func (e *Inspector) missing(ctx context.Context, needs []need) ([]plan.Finding, error) {
+	found := make([]*plan.Finding, len(needs))
+	var reads []func() error
+	for i, n := range needs {
+		reads = append(reads, func() (err error) {
+			found[i], err = dependency(ctx, e.Destination, n)
+			return err
+		})
+	}
+	if err := endpoint.Together(reads...); err != nil {
+		return nil, err
+	}
+	var findings []plan.Finding
+	for _, finding := range found {
 		if finding != nil {
 			findings = append(findings, *finding)
 		}
@@ -57,35 +125,33 @@ func (e *Inspector) missing(ctx context.Context, refs []dependencies.Reference, 
 	return findings, nil
 }
 
-func dependency(ctx context.Context, at endpoint.Endpoint, kind dependencies.Kind, ref dependencies.Reference) (*plan.Finding, error) {
-	where := fmt.Sprintf("%s %s/%s in cluster %s", ref.Kind, at.Namespace, ref.Name, at.Cluster)
-	if kind.Cluster {
-		where = fmt.Sprintf("%s %s in cluster %s", ref.Kind, ref.Name, at.Cluster)
+func dependency(ctx context.Context, at endpoint.Endpoint, n need) (*plan.Finding, error) {
+	at.Namespace = cmp.Or(n.Namespace, at.Namespace)
+	where := fmt.Sprintf("%s %s/%s in cluster %s", n.Kind, at.Namespace, n.Name, at.Cluster)
+	if n.kind.Cluster {
+		where = fmt.Sprintf("%s %s in cluster %s", n.Kind, n.Name, at.Cluster)
 	}
-	object, err := at.Dependency(ctx, kind, ref.Name, kind.Versions...)
+	object, err := at.Dependency(ctx, n.kind, n.Name, n.kind.Versions...)
+	finding := plan.Finding{Reason: api.ReasonDependencyMissing, Object: where}
 	switch {
 	case apierrors.IsForbidden(err):
-		return &plan.Finding{
-			Reason: api.ReasonDependencyMissing, Object: where, Warning: true,
-			Message: where + " is needed by the pods (" + ref.From + ") and may not be read, so see for yourself that it exists",
-		}, nil
-	case err != nil:
+		finding.Warning = true
+		finding.Message = where + " is needed by the pods (" + n.From + ") and may not be read, so see for yourself that it exists"
+		return &finding, nil
+	case object != nil, err != nil:
 		return nil, err
-	case object == nil && kind.Copied:
-		return &plan.Finding{
-			Reason: api.ReasonDependencyMissing, Object: where,
-			Message: where + " does not exist, and the pods need it (" + ref.From + "): a moved ordinal would be stopped and not start again",
-			Remedy:  "create it at the destination before the move, or have it copied: --copy-dependencies, or spec.dependencies.mode: Copy",
-		}, nil
-	case object == nil:
-		return &plan.Finding{
-			Reason: api.ReasonDependencyMissing, Object: where,
-			Message: where + " does not exist, and the pods need it (" + ref.From + "): a moved ordinal would be stopped and not start again",
-			Remedy:  "create it at the destination before the move: it is never copied",
-		}, nil
-	default:
-		return nil, nil
+	case n.later:
+		finding.Warning = true
+		finding.Message = where + " does not exist, and " + n.From + " names it: a volume that is carried over works without it, and the claim of an ordinal that is added there later would stay Pending"
+		finding.Remedy = "create it at the destination: it is never copied"
+		return &finding, nil
 	}
+	finding.Message = where + " does not exist, and the pods need it (" + n.From + "): a moved ordinal would be stopped and not start again"
+	finding.Remedy = "create it at the destination before the move: it is never copied"
+	if n.kind.Copied && !n.kept {
+		finding.Remedy = "create it at the destination before the move, or have it copied: --copy-dependencies, or spec.dependencies.mode: Copy"
+	}
+	return &finding, nil
 }
 
 // copiesRefused has the destination's API server check the copies, without keeping them: admission, and

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sliceshift/sliceshift/internal/clusters/clustertest"
+	"github.com/sliceshift/sliceshift/migration/dependencies"
 	"github.com/sliceshift/sliceshift/migration/internal/endpointtest"
 	"github.com/sliceshift/sliceshift/migration/plan"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
@@ -204,5 +205,59 @@ func TestCopyRights(t *testing.T) {
 	m.Spec.Dependencies.Cleanup = api.CleanupDelete
 	if got := verbs("destination")["secrets"]; got != "get create update list delete" {
 		t.Errorf("at the destination, to clean up: %s", got)
+	}
+}
+
+// TestP11NamedByStorage: the Secrets that a driver needs for a volume are looked for where the volume names them, and so is
+// what a claim template names besides its class. Within one cluster they are there.
+func TestP11NamedByStorage(t *testing.T) {
+	secret := endpointtest.Object(`{apiVersion: v1, kind: Secret, metadata: {name: stage, namespace: storage}}`)
+	named := func(pv *corev1.PersistentVolume) {
+		pv.Spec.CSI.NodeStageSecretRef = &corev1.SecretReference{Name: "stage", Namespace: "storage"}
+		pv.Spec.VolumeAttributesClassName = new("gold")
+	}
+	set := claimedSet(func(s *appsv1.StatefulSet) {
+		s.Spec.VolumeClaimTemplates[0].Spec.VolumeAttributesClassName = new("gold")
+	})
+	const missing, class = "DependencyMissing Secret storage/stage in cluster west", "DependencyMissing VolumeAttributesClass gold in cluster west"
+	empty := []api.VolumeSpec{{ClaimTemplate: "data", Method: api.MethodEmpty}}
+	forbidden := apierrors.NewForbidden(schema.GroupResource{Resource: "secrets"}, "stage", errors.New("no"))
+	for name, tc := range map[string]struct {
+		hooks clustertest.Hooks
+		there []client.Object
+		asked []api.VolumeSpec
+		want  []string
+	}{
+		"missing":        {want: []string{class + " (warning)", missing}},
+		"there":          {there: []client.Object{secret}, want: []string{class + " (warning)"}},
+		"unread":         {hooks: clustertest.Failing(forbidden, "get"), want: []string{class + " (warning)", missing + " (warning)"}},
+		"volumes anew":   {asked: empty, want: []string{class}},
+		"of another one": {there: []client.Object{endpointtest.Object(`{apiVersion: v1, kind: Secret, metadata: {name: stage, namespace: shop}}`)}, want: []string{class + " (warning)", missing}},
+	} {
+		e := &Inspector{Pair: endpointtest.Pair(endpointtest.Serving(clustertest.Hooks{}, nil, claimsAndVolumes(named)...), endpointtest.Serving(tc.hooks, nil, tc.there...))}
+		findings, err := e.dependencies(t.Context(), &api.Migration{Spec: api.MigrationSpec{Volumes: tc.asked}}, set)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if diff := cmp.Diff(tc.want, found(findings)); diff != "" {
+			t.Errorf("%s: -want +got\n%s", name, diff)
+		}
+		e.Destination.ID = e.Source.ID
+		if findings, err := e.dependencies(t.Context(), &api.Migration{}, set); err != nil || len(findings) > 0 {
+			t.Errorf("%s, within a cluster: %+v, %v", name, findings, err)
+		}
+	}
+}
+
+// TestP11JudgedFieldsHaveTheirCheck: a field that the table leaves to a check has that check.
+func TestP11JudgedFieldsHaveTheirCheck(t *testing.T) {
+	known := map[string]bool{}
+	for _, check := range Catalogue() {
+		known[check.Name] = true
+	}
+	for _, name := range dependencies.Judged() {
+		if !known[name] {
+			t.Errorf("fields are left to check %q, which is not in the catalogue", name)
+		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sliceshift/sliceshift/migration/dependencies"
@@ -94,6 +95,39 @@ func (e *Inspector) addresses(ctx context.Context, m *api.Migration, source *app
 		return nil, err
 	}
 	return append(application.Addresses(e.Pair, source, texts, m.Spec.Services), lacking...), nil
+}
+
+// services warns of Services that the pods call, or by which they are called, and that the destination's namespace does not have.
+func (e *Inspector) services(ctx context.Context, m *api.Migration, source *appsv1.StatefulSet) ([]plan.Finding, error) {
+	if e.SameNamespace() {
+		return nil, nil
+	}
+	texts, err := e.words(ctx, source)
+	if err != nil && !apierrors.IsForbidden(err) { // that is said of the addresses
+		return nil, err
+	}
+	around, err := e.around(ctx)
+	if apierrors.IsForbidden(err) {
+		return unread(e.Destination, "list services", "it has those that the pods call, and that lead to them"), nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if m.AcceptedServices().NamesOrdinals() { // those are made at the destination
+		around.Here = slices.DeleteFunc(around.Here, func(s corev1.Service) bool { return s.Spec.Selector[appsv1.StatefulSetPodNameLabel] == s.Name })
+	}
+	copied := m.Spec.Dependencies.Mode == api.DependenciesCopy
+	return append(application.ShortNames(e.Pair, source, texts, around, copied), application.Entrances(e.Pair, source, around, copied)...), nil
+}
+
+// around are the Services of both namespaces.
+func (e *Inspector) around(ctx context.Context) (application.Around, error) {
+	var lists [2]corev1.ServiceList
+	of := func(i int, at endpoint.Endpoint) func() error {
+		return func() error { return at.Live.List(ctx, &lists[i], client.InNamespace(at.Namespace)) }
+	}
+	err := endpoint.Together(of(0, e.Source), of(1, e.Destination))
+	return application.Around{Here: lists[0].Items, There: lists[1].Items}, err
 }
 
 // classes finds claims that could not be made at the destination: now, or when the StatefulSet grows.
@@ -299,7 +333,30 @@ func (e *Inspector) placement(ctx context.Context, m *api.Migration, source, des
 	if err != nil {
 		return nil, err
 	}
-	return slices.Concat(found, alone, e.apartFromVolume(demand, pvs, nodes, fitting)), nil
+	machines, err := e.machines(ctx, demand, fitting)
+	return slices.Concat(found, alone, e.apartFromVolume(demand, pvs, nodes, fitting), machines), err
+}
+
+// machines compares the architectures of the nodes of both clusters. Where those of the source may not be read, it is not judged:
+// an image that lacks one says so when it starts.
+func (e *Inspector) machines(ctx context.Context, demand scheduling.Demand, fitting []corev1.Node) ([]plan.Finding, error) {
+	if !slices.ContainsFunc(fitting, func(node corev1.Node) bool { return node.Labels[corev1.LabelArchStable] != "" }) {
+		return nil, nil
+	}
+	var here metav1.PartialObjectMetadataList
+	here.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("NodeList"))
+	err := e.Source.Live.List(ctx, &here)
+	if apierrors.IsForbidden(err) {
+		return unread(e.Source, "list nodes", "the images run on the architecture of the destination's nodes"), nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	run := make([]corev1.Node, len(here.Items))
+	for i := range here.Items {
+		run[i].Labels = here.Items[i].Labels
+	}
+	return scheduling.Machines(demand, run, fitting), nil
 }
 
 // alone finds that the pods must be near to others, and that there are none at the destination.

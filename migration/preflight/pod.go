@@ -8,12 +8,14 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sliceshift/sliceshift/migration/endpoint"
 	"github.com/sliceshift/sliceshift/migration/observe"
 	"github.com/sliceshift/sliceshift/migration/plan"
+	"github.com/sliceshift/sliceshift/migration/preflight/environment"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
@@ -28,6 +30,9 @@ func (e *Inspector) admits(ctx context.Context, source *appsv1.StatefulSet, ordi
 	}
 	pod := podOf(at, source, ordinal)
 	err := at.Live.Create(ctx, pod, client.DryRunAll)
+	if err == nil || apierrors.IsNotFound(err) {
+		e.rehearsed = &rehearsedPod{Pod: pod, ordinal: ordinal, asked: err == nil}
+	}
 	if err != nil && endpoint.LacksRight(err) {
 		return &plan.Finding{
 			Reason: api.ReasonPermissionMissing, Object: at.Object(), Warning: true,
@@ -80,4 +85,24 @@ func (e *Inspector) admission(ctx context.Context, m *api.Migration, source *app
 		return nil, err
 	}
 	return []plan.Finding{*finding}, nil
+}
+
+// rehearsedPod is the pod of an ordinal as the destination would store it. asked is false where it has no namespace for it.
+type rehearsedPod struct {
+	*corev1.Pod
+	ordinal int32
+	asked   bool
+}
+
+// running compares the pod of the first ordinal that is to move, as it runs, with what the destination has said to it. One of
+// another revision has another template.
+func (e *Inspector) running(ctx context.Context, _ *api.Migration, source *appsv1.StatefulSet) ([]plan.Finding, error) {
+	if e.rehearsed == nil {
+		return nil, nil // it is not let in, or nobody may ask
+	}
+	pod, err := endpoint.Get[corev1.Pod](ctx, e.Source.Live, e.Source.Key(plan.PodName(source.Name, e.rehearsed.ordinal)))
+	if pod == nil || err != nil || pod.Labels[appsv1.ControllerRevisionHashLabelKey] != source.Status.UpdateRevision {
+		return nil, err
+	}
+	return environment.Otherwise(e.Pair, pod, e.rehearsed.Pod, e.rehearsed.asked), nil
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/sliceshift/sliceshift/migration/observe"
 	"github.com/sliceshift/sliceshift/migration/plan"
 	"github.com/sliceshift/sliceshift/migration/preflight/application"
+	"github.com/sliceshift/sliceshift/migration/preflight/environment"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/slices/history"
 	"github.com/sliceshift/sliceshift/volumes"
@@ -40,6 +41,10 @@ type Inspector struct {
 	// nodesWithin is how old the nodes may be; 0: they are listed now.
 	nodesWithin clusters.NodesWithin
 	texts       []application.Text
+	// bound are the bindings of the pods' account at the source, likewise.
+	bound *[]environment.Binding
+	// rehearsed is what the destination said to the pod of the first ordinal that is to move, likewise; nil: it was not let in.
+	rehearsed *rehearsedPod
 	// lastProbe is what the destination's API server was asked before the first ordinal is
 	// stopped.
 	lastProbe probe
@@ -78,7 +83,9 @@ func (e *Inspector) Run(ctx context.Context, m *api.Migration) ([]plan.Finding, 
 }
 
 // forget drops what was read for the checks that were done.
-func (e *Inspector) forget() { e.moving, e.claims, e.hosting, e.texts = nil, nil, nil, nil }
+func (e *Inspector) forget() {
+	e.moving, e.claims, e.hosting, e.texts, e.bound, e.rehearsed = nil, nil, nil, nil, nil, nil
+}
 
 // uncountable refuses numbers of ordinals that nothing may be counted up to: what is looked
 // for next is looked for of each of them.

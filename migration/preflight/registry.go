@@ -7,6 +7,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 
+	"github.com/sliceshift/sliceshift/migration/dependencies"
 	"github.com/sliceshift/sliceshift/migration/plan"
 	"github.com/sliceshift/sliceshift/migration/preflight/writers"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
@@ -133,10 +134,52 @@ var checks = []Check{
 	},
 	{
 		Name: "dependencies", Group: GroupPods,
-		Looks:  "for what the pod template names, by name, in the destination's namespace and cluster: ConfigMaps, Secrets, the ServiceAccount, classes and drivers. Where they are to be copied: whether the copies would be let in, and for what is never copied.",
+		Looks:  "for what the pod template names, by name, in the destination's namespace and cluster: ConfigMaps, Secrets, the ServiceAccount, classes and drivers; and for what the claims and volumes name, such as the Secrets of a driver. Where they are to be copied: whether the copies would be let in, and for what is never copied.",
 		Why:    "A moved ordinal would be stopped and not start again.",
 		Remedy: "Create what is missing at the destination before the move, or have it copied.",
 		Run:    ofSource((*Inspector).dependencies),
+	},
+	{
+		Name: "rights of the account", Group: GroupPods,
+		Looks:  "at the RoleBindings and ClusterRoleBindings that reach the ServiceAccount of the pods, by its name or by a group: whether the destination gives it the same roles.",
+		Why:    "The pods start, and what they ask of the API server is refused: to unseal, to find their peers, to check a token.",
+		Remedy: "Bind the roles at the destination before the move. RoleBindings are copied with the other dependencies, ClusterRoleBindings never.",
+		Run:    ofSource((*Inspector).accountBindings),
+	},
+	{
+		Name: "leader election", Group: GroupPods,
+		Looks:  "at whether the pods may choose a leader in the API of their cluster: by a variable that says so, or the right of their account to write Leases, Endpoints or ConfigMaps.",
+		Why:    "While the application is on both sides, each side may have a leader that takes writes.",
+		Remedy: "Have both sides agree on one before the move: a store that both reach, or one side that only follows, as the recipe for Patroni has it.",
+		Run:    ofSource((*Inspector).leaders),
+	},
+	{
+		Name: dependencies.CheckImages, Group: GroupPods,
+		Looks:  "at the images of the pod template: those of a registry within a cluster or on its nodes, and those with imagePullPolicy Never.",
+		Why:    "Nodes of another cluster may not find them, and a moved ordinal would not start.",
+		Remedy: "Push the images to a registry that both clusters reach, or load them onto the nodes.",
+		Run:    pure(images),
+	},
+	{
+		Name: dependencies.CheckNodeSetup, Group: GroupPods,
+		Looks:  "for what the pod template needs of a node that no API shows: seccomp and AppArmor profiles of the node, sysctls that a kubelet must allow, signers of certificates.",
+		Why:    "The kubelet would not start the pod of a moved ordinal.",
+		Remedy: "Set the nodes of the destination up like those of the source.",
+		Run:    pure(nodeSetup),
+	},
+	{
+		Name: dependencies.CheckScheduler, Group: GroupPods,
+		Looks:  "at the scheduler that the pods ask for, unless it is that of each cluster: whether it has bound any pod of the destination; and at scheduling gates.",
+		Why:    "Nobody would bind the pod of a moved ordinal, and it would stay Pending.",
+		Remedy: "Run the scheduler there before the move.",
+		Run:    ofSource((*Inspector).schedulers),
+	},
+	{
+		Name: dependencies.CheckOutside, Group: GroupVolumes,
+		Looks:  "for data that are on no claim: hostPath volumes that the pods may write to, and disks that the pod template names itself. What is read-only, a socket, a device that is no disk, or of the kernel passes.",
+		Why:    "They do not move: a moved ordinal would start without them.",
+		Remedy: "Put them on claims; or say with --shared NAME that the pods find there what they need.",
+		Run:    pure(outside),
 	},
 	{
 		Name: "own credentials", Group: GroupPods,
@@ -244,8 +287,15 @@ var checks = []Check{
 		Run:    ofSource((*Inspector).admission),
 	},
 	{
+		Name: "running pods", Group: GroupPods,
+		Looks:  "at the pod of the first ordinal as it runs, and as the destination would store it: for containers, volumes, environment, mounts and labels that it has at the source alone.",
+		Why:    "A webhook or another admission plugin has added them at the source, and none does at the destination: a moved pod would run without its sidecar.",
+		Remedy: "Have the same webhook at the destination, with the labels on the namespace by which it chooses.",
+		Run:    ofSource((*Inspector).running),
+	},
+	{
 		Name: "nodes", Group: GroupPods,
-		Looks:  "at whether a node of the destination can take the pods: nodeSelector and node affinity, taints, what one pod asks for, topology spread, affinity to other pods and to its own, and all of it together with the node affinity of each volume.",
+		Looks:  "at whether a node of the destination can take the pods: its name, nodeSelector and node affinity, taints, what one pod asks for, ports of the node, the architecture, topology spread, affinity to other pods and to its own, and all of it together with the node affinity of each volume.",
 		Why:    "A moved ordinal would be stopped and stay Pending.",
 		Remedy: "Label, untaint or add nodes before the move; an autoscaler must keep at least one such node.",
 		Run:    ofBoth((*Inspector).placement),
@@ -275,8 +325,15 @@ var checks = []Check{
 		Name: "names of one cluster", Group: GroupNames,
 		Looks:  "at the environment, the arguments and the ConfigMaps of the template for names under svc.cluster.local, and names like web-0.web.",
 		Why:    "They lead to pods of their own cluster only: on the other side to other pods, or to none.",
-		Remedy: "Use the names under svc.clusterset.local that the finding tells, with spec.services.",
+		Remedy: "Use the names under svc.clusterset.local that the finding has, with spec.services.",
 		Run:    ofSource((*Inspector).addresses),
+	},
+	{
+		Name: "services", Group: GroupNames,
+		Looks:  "at the environment, the arguments and the ConfigMaps of the template for short names of Services that only the source's namespace has, such as zookeeper:2181; at the Services that select the pods, and at ports of nodes by which clients come.",
+		Why:    "A moved pod finds nobody under such a name, and clients find no moved pod.",
+		Remedy: "Have Services of these names at the destination before the move.",
+		Run:    ofSource((*Inspector).services),
 	},
 	{
 		Name: "exports", Group: GroupNames,

@@ -80,6 +80,7 @@ const (
 	ReasonWriterWouldRefill    = "WriterWouldRefill"
 	ReasonRollbackReverted     = "RollbackReverted"
 	ReasonOrdinalLeftOut       = "OrdinalLeftOut"
+	ReasonDataOutsideClaims    = "DataOutsideClaims"
 )
 
 // Reasons of warnings: a migration begins all the same, and its user should know.
@@ -90,6 +91,12 @@ const (
 	ReasonBudgetForm          = "BudgetForm"
 	ReasonFenceMissing        = "FenceMissing"
 	ReasonLeftByAnother       = "LeftByAnother"
+	ReasonImageIsLocal        = "ImageIsLocal"
+	ReasonNodeSetupUnseen     = "NodeSetupNotSeen"
+	ReasonSchedulerUnseen     = "SchedulerNotSeen"
+	ReasonAccountUnbound      = "AccountNotBound"
+	ReasonElectsLeader        = "ElectsLeader"
+	ReasonPodDiffers          = "PodWouldDiffer"
 )
 
 // Reasons of what a migration waits for. Those of a handoff's steps become the reason

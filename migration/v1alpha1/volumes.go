@@ -40,7 +40,8 @@ func (m VolumeMethod) FillsSecond() bool { return m == MethodCopy || m == Method
 // +kubebuilder:validation:XValidation:rule="!has(self.accessModes) || self.accessModes.exists(m, m != 'ReadOnlyMany')",message="accessModes must have one that pods can write by"
 // +kubebuilder:validation:XValidation:rule="!has(self.accessModes) || size(self.accessModes) == 1 || !self.accessModes.exists(m, m == 'ReadWriteOncePod')",message="access mode ReadWriteOncePod stands alone"
 type VolumeSpec struct {
-	// claimTemplate is the name of a volumeClaimTemplate of the source.
+	// claimTemplate is the name of a volumeClaimTemplate of the source; or, with shared alone, of a volume of its pod
+	// template.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
@@ -62,7 +63,8 @@ type VolumeSpec struct {
 	AccessModes []corev1.PersistentVolumeAccessMode `json:"accessModes,omitempty"`
 	// shared is your word that volumes which are a path on a machine (hostPath, local)
 	// hold the same files on the machines of both clusters. Without it such volumes are
-	// not moved between clusters: the path may be empty there.
+	// not moved between clusters: the path may be empty there. Of a volume of the pod template that is no claim
+	// it is your word that the pods find there what they need.
 	// +optional
 	Shared bool `json:"shared,omitempty"`
 	// empty is what you know of the application, for method Empty.

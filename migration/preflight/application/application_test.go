@@ -6,6 +6,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/sliceshift/sliceshift/migration/internal/endpointtest"
 	"github.com/sliceshift/sliceshift/migration/plan"
@@ -93,4 +94,74 @@ func TestAddresses(t *testing.T) {
 			check(t, Addresses(sides, set, texts, tc.asks), api.ReasonNamesAreLocal, tc.says, tc.remedy)
 		})
 	}
+}
+
+// TestP7ShortNames: a Service that the pods call by a short name, and that the destination's namespace does not have, is named;
+// a word that is no host is not.
+func TestP7ShortNames(t *testing.T) {
+	service := func(name string) corev1.Service {
+		return corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	}
+	here := []corev1.Service{service("zookeeper"), service("web"), service("shop"), service("kafka-0")}
+	for name, tc := range map[string]struct {
+		env, value string
+		args       string
+		config     string
+		there      []corev1.Service
+		says       string
+	}{
+		"none":                       {},
+		"with a port":                {env: "ZK", value: "zookeeper:2181", says: "in env ZK of container app: zookeeper;"},
+		"one of a list":              {env: "ZK", value: "a.example.com:2181,zookeeper:2181/chroot", says: "zookeeper;"},
+		"it is there":                {env: "ZK", value: "zookeeper:2181", there: []corev1.Service{service("zookeeper")}},
+		"with its namespace":         {env: "A", value: "zookeeper.shop", says: "zookeeper.shop;"},
+		"of another namespace":       {env: "A", value: "zookeeper.store:2181"},
+		"of a scheme":                {args: "--url http://zookeeper/status", says: "in args of container app: zookeeper;"},
+		"with a user":                {args: "amqp://u:p@zookeeper:5672/v", says: "zookeeper;"},
+		"a host alone":               {env: "ZOOKEEPER_HOST", value: "zookeeper", says: "zookeeper;"},
+		"a word that is no host":     {env: "POSTGRES_DB", value: "shop"},
+		"a word with a port's colon": {env: "TIME", value: "shop:5"},
+		"a longer name":              {env: "ZK", value: "my-zookeeper:2181"},
+		"a name in a domain":         {env: "ZK", value: "zookeeper.example.com:2181"},
+		"settings":                   {config: "zookeeper.servers=zookeeper\nlog=shop", says: "settings.properties of ConfigMap settings: zookeeper;"},
+		"settings in YAML":           {config: "broker:\n  host: kafka-0\n", says: "kafka-0;"},
+		"an image":                   {config: "image: zookeeper:latest"},
+		"its own Service is made":    {env: "PEER", value: "web:2380"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			set := &appsv1.StatefulSet{}
+			set.Name, set.Spec.ServiceName = "web", "web"
+			set.Spec.Template.Spec.Containers = []corev1.Container{{Name: "app", Args: []string{tc.args}, Env: []corev1.EnvVar{{Name: tc.env, Value: tc.value}}}}
+			texts := []Text{{ConfigMap: "settings", Key: "settings.properties", Text: tc.config}}
+			remedy := ""
+			if tc.says != "" {
+				remedy = "have a Service of that name there"
+			}
+			sides := endpointtest.Pair(nil, nil)
+			check(t, ShortNames(sides, set, texts, Around{here, tc.there}, false), api.ReasonNamesAreLocal, tc.says, remedy)
+			sides.Destination.ID = sides.Source.ID
+			if found := ShortNames(sides, set, texts, Around{here, nil}, false); len(found) > 0 {
+				t.Errorf("in the namespace: %v", found)
+			}
+		})
+	}
+}
+
+// TestP7Entrances: Services that select the pods, whatever labels they use, must be at the destination; a port of the nodes does
+// not come along.
+func TestP7Entrances(t *testing.T) {
+	service := func(name, label, value string, port int32) corev1.Service {
+		s := corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: name}}
+		s.Spec.Selector, s.Spec.Ports = map[string]string{label: value}, []corev1.ServicePort{{Port: 80, NodePort: port}}
+		return s
+	}
+	set := &appsv1.StatefulSet{}
+	set.Name, set.Spec.ServiceName, set.Spec.Template.Labels = "web", "web", map[string]string{"app": "web"}
+	here := []corev1.Service{service("web", "app", "web", 0), service("client", "app", "web", 0), service("web-0", appsv1.StatefulSetPodNameLabel, "web-0", 0), service("db", "app", "db", 30007)}
+	sides := endpointtest.Pair(nil, nil)
+	check(t, Entrances(sides, set, Around{Here: here}, false), api.ReasonNamesAreLocal, "Services client, web-0 select the pods", "--copy-dependencies")
+	check(t, Entrances(sides, set, Around{Here: here}, true), "", "", "")
+	check(t, Entrances(sides, set, Around{here, here}, false), "", "", "")
+	here[1].Spec.Ports[0].NodePort = 30080
+	check(t, Entrances(sides, set, Around{here, here}, true), api.ReasonNamesAreLocal, "client 30080", "is not copied")
 }

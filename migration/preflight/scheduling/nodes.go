@@ -63,7 +63,7 @@ func Fit(d Demand, nodes []corev1.Node) (fitting []corev1.Node, found []plan.Fin
 			Remedy:  "look at them: " + d.Kubectl.Do("get", "nodes") + "; and " + d.Kubectl.Do("uncordon", "NODE"),
 		}}
 	}
-	for _, rule := range []sieve{selected(d), tolerated(d, fitting), roomy(d, fitting), spreadable(d), near(d)} {
+	for _, rule := range []sieve{named(d), selected(d), tolerated(d, fitting), roomy(d, fitting), spreadable(d), near(d)} {
 		left := slices.DeleteFunc(slices.Clone(fitting), func(node corev1.Node) bool { return !rule.meets(&node) })
 		if len(left) == 0 && len(fitting) > 0 {
 			return nil, []plan.Finding{{
@@ -73,7 +73,63 @@ func Fit(d Demand, nodes []corev1.Node) (fitting []corev1.Node, found []plan.Fin
 		}
 		fitting = left
 	}
-	return fitting, slices.Concat(crowded(d, fitting), apart(d, fitting), unoffered(d, fitting))
+	return fitting, slices.Concat(crowded(d, fitting), apart(d, fitting), onePort(d, fitting), unoffered(d, fitting))
+}
+
+// named is spec.nodeName, which no scheduler is asked about, and spec.os.
+func named(d Demand) sieve {
+	name, os := d.Template.Spec.NodeName, d.Template.Spec.OS
+	return sieve{
+		meets: func(node *corev1.Node) bool {
+			return (name == "" || node.Name == name) && (os == nil || node.Labels[corev1.LabelOSStable] == "" || node.Labels[corev1.LabelOSStable] == string(os.Name))
+		},
+		lacks: func() string {
+			if name != "" {
+				return "none is called " + name + ", which its template names in spec.nodeName"
+			}
+			return "none runs operating system " + string(os.Name) + ", which its template names in spec.os"
+		},
+		mend: "choose nodes by their labels in the source's template before the move, or have such a node there: " + d.Kubectl.Do("get", "nodes", "--show-labels"),
+	}
+}
+
+// onePort finds pods that take a port of their node, and that are more than there are nodes to take them.
+func onePort(d Demand, nodes []corev1.Node) []plan.Finding {
+	for _, c := range d.Template.Spec.Containers {
+		for _, port := range c.Ports {
+			if port.HostPort == 0 || len(nodes) == 0 || int64(len(nodes)) >= int64(d.Pods) {
+				continue
+			}
+			return []plan.Finding{{
+				Reason: api.ReasonNoNodeFits, Object: d.Object,
+				Message: fmt.Sprintf("each pod of %s takes port %d of its node, and %d nodes of cluster %s can take one: %d pods are to run there, and the last ones would stay Pending", d.Object, port.HostPort, len(nodes), d.Cluster, d.Pods),
+				Remedy:  "add nodes, or move fewer ordinals: spec.ordinals.count",
+			}}
+		}
+	}
+	return nil
+}
+
+// Machines warns of images that may not run on any node that can take the pods: each is of another architecture than those on
+// which the pods run.
+func Machines(d Demand, run, nodes []corev1.Node) []plan.Finding {
+	archs := func(of []corev1.Node) []string {
+		all := map[string]bool{}
+		for _, node := range of {
+			all[node.Labels[corev1.LabelArchStable]] = true
+		}
+		delete(all, "")
+		return slices.Sorted(maps.Keys(all))
+	}
+	here, there := archs(run), archs(nodes)
+	if len(here) == 0 || len(there) == 0 || slices.ContainsFunc(there, func(arch string) bool { return slices.Contains(here, arch) }) {
+		return nil
+	}
+	return []plan.Finding{{
+		Reason: api.ReasonNoNodeFits, Object: d.Object, Warning: true,
+		Message: fmt.Sprintf("the nodes of cluster %s that can take the pods of %s are of architecture %s, and its own cluster has %s: an image without the other architecture starts no pod there", d.Cluster, d.Object, plan.Listed(there), plan.Listed(here)),
+		Remedy:  "see that the images are built for it, or add nodes of the architecture that they run on now: " + d.Kubectl.Do("get", "nodes", "-L", corev1.LabelArchStable),
+	}}
 }
 
 // selected is spec.nodeSelector and the required node affinity.

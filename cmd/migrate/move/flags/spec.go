@@ -95,7 +95,7 @@ func (f *Spec) Add(flags *pflag.FlagSet) {
 	for _, name := range []string{StorageClass, AccessModes} {
 		flags.Lookup(name).DefValue = "" // [] says nothing to people
 	}
-	flags.StringSliceVar(&f.shared, Shared, nil, "the volumes of `TEMPLATE` are a path on a machine (hostPath, local), and it holds the same files in both clusters (repeatable)")
+	flags.StringSliceVar(&f.shared, Shared, nil, "the volumes of `TEMPLATE` are a path on a machine (hostPath, local), and it holds the same files in both clusters; or a volume of the pods, which find there what they need (repeatable)")
 	flags.Lookup(Shared).DefValue = ""
 	flags.StringArrayVar(&f.volume, Volume, nil, volumeHelp)
 	flags.Lookup(Volume).DefValue = ""

@@ -1,0 +1,120 @@
+package environment
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+
+	"github.com/sliceshift/sliceshift/migration/dependencies"
+	"github.com/sliceshift/sliceshift/migration/endpoint"
+	"github.com/sliceshift/sliceshift/migration/plan"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+// Binding is a RoleBinding or a ClusterRoleBinding that reaches the account of the pods.
+type Binding struct {
+	Kind, Name string
+	// RoleKind and Role are what it gives.
+	RoleKind, Role string
+}
+
+// UsesAPI says whether the pods have a token of their account.
+func UsesAPI(spec corev1.PodSpec) bool {
+	if spec.AutomountServiceAccountToken == nil || *spec.AutomountServiceAccountToken {
+		return true
+	}
+	return slices.ContainsFunc(spec.Volumes, func(v corev1.Volume) bool {
+		return v.Projected != nil && slices.ContainsFunc(v.Projected.Sources, func(s corev1.VolumeProjection) bool { return s.ServiceAccountToken != nil })
+	})
+}
+
+// Unbound warns of roles that the account of the pods has at the source and not at the destination. RoleBindings that are to be
+// copied are left out.
+func Unbound(sides *endpoint.Pair, account string, here, there []Binding, copied bool) []plan.Finding {
+	at := sides.Destination
+	var found []plan.Finding
+	for _, b := range here {
+		has := func(other Binding) bool {
+			return other.Kind == b.Kind && other.RoleKind == b.RoleKind && other.Role == b.Role
+		}
+		if slices.ContainsFunc(there, has) || copied && b.Kind == dependencies.RoleBinding {
+			continue
+		}
+		binding := fmt.Sprintf("%s %s", b.Kind, b.Name)
+		found = append(found, plan.Finding{
+			Reason: api.ReasonAccountUnbound, Object: binding + " in cluster " + sides.Source.Cluster, Warning: true,
+			Message: fmt.Sprintf("%s in cluster %s gives %s %s to ServiceAccount %s/%s of the pods, and nothing gives it to ServiceAccount %s/%s in cluster %s: what the pods ask of the API server there may be refused",
+				binding, sides.Source.Cluster, b.RoleKind, b.Role, sides.Source.Namespace, account, at.Namespace, account, at.Cluster),
+			Remedy: "bind the role there before the move, and make it first where it is missing: " + at.Kubectl().Do("create", bindCommand(b, at.Namespace, account)...),
+		})
+	}
+	return found
+}
+
+// bindCommand are the words by which kubectl creates a binding.
+func bindCommand(b Binding, namespace, account string) []string {
+	role := "--clusterrole=" + b.Role
+	if b.RoleKind == dependencies.Role {
+		role = "--role=" + b.Role
+	}
+	subject := "--serviceaccount=" + namespace + ":" + account
+	if b.Kind == dependencies.ClusterRoleBinding {
+		return []string{"clusterrolebinding", strings.Join([]string{namespace, account, strings.ReplaceAll(b.Role, ":", "-")}, "-"), role, subject}
+	}
+	return []string{"rolebinding", b.Name, "-n", namespace, role, subject}
+}
+
+// locks are the kinds of objects by which the pods of an application choose their leader in the API of a cluster.
+var locks = []struct{ group, resource string }{{"coordination.k8s.io", "leases"}, {"", "endpoints"}, {"", "configmaps"}}
+
+// electing are the beginnings of variables by which an application says that it keeps its leader in Kubernetes.
+var electing = []string{"PATRONI_KUBERNETES_", "KUBERNETES_USE_CONFIGMAPS", "KUBERNETES_SCOPE_LABEL", "KUBERNETES_ROLE_LABEL", "DCS_ENABLE_KUBERNETES_API"}
+
+// Elects says by what the pods may choose a leader in the API of their cluster; empty: by nothing that shows.
+func Elects(spec corev1.PodSpec, rules []rbacv1.PolicyRule) string {
+	for _, c := range slices.Concat(spec.InitContainers, spec.Containers) {
+		for _, env := range c.Env {
+			if slices.ContainsFunc(electing, func(prefix string) bool { return strings.HasPrefix(env.Name, prefix) }) {
+				return fmt.Sprintf("env %s of container %s", env.Name, c.Name)
+			}
+		}
+	}
+	for _, lock := range locks {
+		for i := range rules {
+			if gives(rules[i], lock.group, lock.resource) {
+				return "the right of their account to write " + lock.resource
+			}
+		}
+	}
+	return ""
+}
+
+// gives says whether a rule gives the right to write objects of a kind, and not one of another name only.
+func gives(rule rbacv1.PolicyRule, group, resource string) bool {
+	has := func(list []string, wanted ...string) bool {
+		return slices.ContainsFunc(list, func(one string) bool { return one == rbacv1.ResourceAll || slices.Contains(wanted, one) })
+	}
+	return has(rule.APIGroups, group) && has(rule.Resources, resource) && has(rule.Verbs, "create", "update", "patch")
+}
+
+// TwoLeaders warns of an application that chooses its leader in the API of its cluster: while it is on both sides, each side
+// may choose one.
+func TwoLeaders(sides *endpoint.Pair, by string) []plan.Finding {
+	if by == "" || sides.SameNamespace() {
+		return nil
+	}
+	object := sides.Source.Object()
+	where := "the API of its cluster"
+	if sides.SameCluster() {
+		where = "its namespace"
+	}
+	return []plan.Finding{{
+		Reason: api.ReasonElectsLeader, Object: object, Warning: true,
+		Message: fmt.Sprintf("the pods of %s may choose a leader in %s, by %s: the moved ones do not see the leader of the others, and there may be two at once, which both take writes", object, where, by),
+		Remedy: "where they choose one so, give both sides one store before the move, such as an etcd that both reach, or let the moved side only follow. " +
+			"Patroni: the recipe refuses such a set before it stops anything, --recipe patroni",
+	}}
+}

@@ -1,0 +1,101 @@
+package environment
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/sliceshift/sliceshift/migration/dependencies"
+	"github.com/sliceshift/sliceshift/migration/endpoint"
+	"github.com/sliceshift/sliceshift/migration/plan"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+// safe are the sysctls that every kubelet allows (kubernetes pkg/kubelet/sysctl/safe_sysctls.go).
+var safe = []string{
+	"kernel.shm_rmid_forced", "net.ipv4.ip_local_port_range", "net.ipv4.tcp_syncookies", "net.ipv4.ping_group_range", "net.ipv4.ip_unprivileged_port_start",
+	"net.ipv4.ip_local_reserved_ports", "net.ipv4.tcp_keepalive_time", "net.ipv4.tcp_fin_timeout", "net.ipv4.tcp_keepalive_intvl", "net.ipv4.tcp_keepalive_probes",
+	"net.ipv4.tcp_rmem", "net.ipv4.tcp_wmem",
+}
+
+// what a field needs of a node, for people; empty: nothing that another cluster may lack.
+var ofNode = map[string]func(text string) string{
+	"SeccompProfile.localhostProfile":  func(text string) string { return "the file of seccomp profile " + text + " on the node" },
+	"AppArmorProfile.localhostProfile": func(text string) string { return "AppArmor profile " + text + ", loaded on the node" },
+	"Sysctl.name": func(text string) string {
+		if slices.Contains(safe, text) {
+			return ""
+		}
+		return "a kubelet that allows sysctl " + text + " (allowedUnsafeSysctls)"
+	},
+	"ClusterTrustBundleProjection.signerName": ofSigner,
+	"PodCertificateProjection.signerName":     ofSigner,
+}
+
+func ofSigner(signer string) string {
+	if strings.HasPrefix(signer, "kubernetes.io/") {
+		return ""
+	}
+	return "signer " + signer
+}
+
+// NodeSetup warns of what the pods need that an administrator sets up on nodes, and that no API shows.
+func NodeSetup(sides *endpoint.Pair, spec corev1.PodSpec) []plan.Finding {
+	if sides.SameCluster() {
+		return nil
+	}
+	var needs []string
+	for _, v := range dependencies.Values(spec, nil) {
+		if says := ofNode[v.Field]; says != nil && says(v.Text) != "" {
+			needs = append(needs, fmt.Sprintf("%s (%s)", says(v.Text), v.From))
+		}
+	}
+	if len(needs) == 0 {
+		return nil
+	}
+	object := sides.Source.Object()
+	return []plan.Finding{{
+		Reason: api.ReasonNodeSetupUnseen, Object: object, Warning: true,
+		Message: fmt.Sprintf("the pods of %s need what no API shows of cluster %s: %s; without it a moved ordinal would be stopped and not start again", object, sides.Destination.Cluster, plan.Listed(needs)),
+		Remedy:  "see that it is set up there as it is in cluster " + sides.Source.Cluster + "; the nodes: " + sides.Destination.Kubectl().Do("get", "nodes", "-o", "wide"),
+	}}
+}
+
+// Scheduler is the name of the scheduler of the pods; empty: that of each cluster.
+func Scheduler(spec corev1.PodSpec) string {
+	if spec.SchedulerName == corev1.DefaultSchedulerName {
+		return ""
+	}
+	return spec.SchedulerName
+}
+
+// Unscheduled warns of a scheduler by which no pod of the destination was bound, and of gates that something must open. within
+// says where its pods were looked for.
+func Unscheduled(sides *endpoint.Pair, spec corev1.PodSpec, binds bool, within string) []plan.Finding {
+	object, at := sides.Source.Object(), sides.Destination
+	var found []plan.Finding
+	if name := Scheduler(spec); name != "" && !binds {
+		found = append(found, plan.Finding{
+			Reason: api.ReasonSchedulerUnseen, Object: object, Warning: true,
+			Message: fmt.Sprintf("the pods of %s ask for scheduler %s, and %s has no pod that it has bound: where it does not run, a moved ordinal would be stopped and stay Pending", object, name, within),
+			Remedy:  "run that scheduler there; to see the pods that it has: " + at.Kubectl().Do("get", "pods", "-A", "--field-selector", "spec.schedulerName="+name),
+		})
+	}
+	var waits []string
+	for _, gate := range spec.SchedulingGates {
+		waits = append(waits, "scheduling gate "+gate.Name)
+	}
+	if group := spec.SchedulingGroup; group != nil && group.PodGroupName != nil {
+		waits = append(waits, "PodGroup "+*group.PodGroupName)
+	}
+	if len(waits) > 0 {
+		found = append(found, plan.Finding{
+			Reason: api.ReasonSchedulerUnseen, Object: object, Warning: true,
+			Message: fmt.Sprintf("the pods of %s are not scheduled before something in their cluster lets them: %s; where nothing does in cluster %s, a moved ordinal would be stopped and stay Pending", object, plan.Listed(waits), at.Cluster),
+			Remedy:  "run there what opens it, or take it out of the source's template before the move",
+		})
+	}
+	return found
+}

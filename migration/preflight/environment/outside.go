@@ -1,0 +1,121 @@
+package environment
+
+import (
+	"fmt"
+	"path"
+	"reflect"
+	"slices"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/sliceshift/sliceshift/migration/endpoint"
+	"github.com/sliceshift/sliceshift/migration/plan"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+// kernel are the folders of a node that the kernel makes: they hold no data of an application.
+var kernel = []string{"/sys", "/proc"}
+
+// devices is the folder of a node with its devices, of which some are disks.
+const devices = "/dev"
+
+// Outside refuses data that are on no claim, and so are not carried over: a folder of a node that the pods write to, or a disk
+// that the template names itself. said tells of which volumes the user has said that the pods find there what they need.
+func Outside(sides *endpoint.Pair, source *appsv1.StatefulSet, said func(volume string) bool) []plan.Finding {
+	var found []plan.Finding
+	spec := source.Spec.Template.Spec
+	for i := range spec.Volumes {
+		v := &spec.Volumes[i]
+		claimed := slices.ContainsFunc(source.Spec.VolumeClaimTemplates, func(c corev1.PersistentVolumeClaim) bool { return c.Name == v.Name })
+		if claimed || said(v.Name) || !written(spec, v.Name) {
+			continue
+		}
+		if finding := outside(sides, v); finding != nil {
+			found = append(found, *finding)
+		}
+	}
+	return found
+}
+
+// written says whether a container may write to a volume.
+func written(spec corev1.PodSpec, volume string) bool {
+	for _, c := range slices.Concat(spec.InitContainers, spec.Containers) {
+		mounts := func(m corev1.VolumeMount) bool { return m.Name == volume && !m.ReadOnly }
+		uses := func(d corev1.VolumeDevice) bool { return d.Name == volume }
+		if slices.ContainsFunc(c.VolumeMounts, mounts) || slices.ContainsFunc(c.VolumeDevices, uses) {
+			return true
+		}
+	}
+	return false
+}
+
+func outside(sides *endpoint.Pair, v *corev1.Volume) *plan.Finding {
+	finding := plan.Finding{Reason: api.ReasonDataOutsideClaims, Object: fmt.Sprintf("volume %s of the pod template of %s", v.Name, sides.Source.Object())}
+	said := fmt.Sprintf("where the moved pods need nothing of it, or find it where they start, say so: --shared %[1]s, or claimTemplate: %[1]s with shared: true in spec.volumes", v.Name)
+	kind, what, network := diskOf(v)
+	switch {
+	case v.HostPath != nil && passes(v.HostPath):
+		return nil
+	case v.HostPath != nil:
+		finding.Warning = under(v.HostPath.Path, devices) && !isType(v.HostPath, corev1.HostPathBlockDev)
+		finding.Message = fmt.Sprintf("%s is hostPath %s, and the pods may write to it: what they have written stays on its node, and a moved ordinal finds there what its new node has, or nothing", finding.Object, v.HostPath.Path)
+		finding.Remedy = "put the data on a claim, or mount the volume with readOnly: true where the pods only read it; " + said
+	case kind == "":
+		return nil
+	case network:
+		if sides.SameCluster() {
+			return nil
+		}
+		finding.Warning = true
+		finding.Message = fmt.Sprintf("%s is %s (%s), which no claim stands for: nothing shows whether the nodes of cluster %s reach it, and the same data", finding.Object, kind, what, sides.Destination.Cluster)
+		finding.Remedy = "see that they do; " + said
+	default:
+		finding.Message = fmt.Sprintf("%s is %s (%s), which no claim stands for: whether its old node has let go of the disk is not looked at, and two pods could write to it", finding.Object, kind, what)
+		finding.Remedy = "put the data on a claim of a PersistentVolume for that disk; or " + strings.TrimPrefix(said, "where the moved pods need nothing of it, or find it where they start, ")
+	}
+	return &finding
+}
+
+// passes says whether a folder of a node holds no data of the pods: it is a socket or a device that is no disk, or of the kernel.
+func passes(h *corev1.HostPathVolumeSource) bool {
+	return isType(h, corev1.HostPathSocket) || isType(h, corev1.HostPathCharDev) || slices.ContainsFunc(kernel, func(folder string) bool { return under(h.Path, folder) }) ||
+		strings.HasSuffix(h.Path, ".sock")
+}
+
+func isType(h *corev1.HostPathVolumeSource, kind corev1.HostPathType) bool {
+	return h.Type != nil && *h.Type == kind
+}
+
+func under(name, folder string) bool {
+	name = path.Clean(name)
+	return name == folder || strings.HasPrefix(name, folder+"/")
+}
+
+// shares are the sources of volumes that are file systems of the network, for several machines at once.
+var shares = []string{"NFS", "Glusterfs", "CephFS", "AzureFile", "Quobyte"}
+
+// ofPods are the sources of volumes that live and die with a pod, that claims stand for, or that are judged for themselves.
+var ofPods = []string{"HostPath", "EmptyDir", "GitRepo", "Secret", "PersistentVolumeClaim", "DownwardAPI", "ConfigMap", "Projected", "CSI", "Ephemeral", "Image"}
+
+// diskOf is which disk or share a volume of a pod template names itself; empty: none.
+func diskOf(v *corev1.Volume) (kind, what string, network bool) {
+	source := reflect.ValueOf(v.VolumeSource)
+	for i := range source.NumField() {
+		name := source.Type().Field(i).Name
+		if source.Field(i).IsNil() || slices.Contains(ofPods, name) {
+			continue
+		}
+		var said []string
+		disk := source.Field(i).Elem()
+		for j := range disk.NumField() {
+			if text := disk.Field(j); text.Kind() == reflect.String && text.String() != "" && disk.Type().Field(j).Name != "FSType" {
+				said = append(said, text.String())
+			}
+		}
+		field, _, _ := strings.Cut(source.Type().Field(i).Tag.Get("json"), ",")
+		return field, strings.Join(said, " "), slices.Contains(shares, name)
+	}
+	return "", "", false
+}

@@ -1,0 +1,183 @@
+package preflight
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sliceshift/sliceshift/migration/dependencies"
+	"github.com/sliceshift/sliceshift/migration/endpoint"
+	"github.com/sliceshift/sliceshift/migration/plan"
+	"github.com/sliceshift/sliceshift/migration/preflight/environment"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+// images warns of images that the destination's nodes may not find.
+func images(e *Inspector, s Subject) []plan.Finding {
+	return environment.Images(e.Pair, s.Source.Spec.Template.Spec)
+}
+
+// nodeSetup warns of what an administrator sets up on nodes.
+func nodeSetup(e *Inspector, s Subject) []plan.Finding {
+	return environment.NodeSetup(e.Pair, s.Source.Spec.Template.Spec)
+}
+
+// outside refuses data that are on no claim, unless their user has said that the pods need none of them.
+func outside(e *Inspector, s Subject) []plan.Finding {
+	return environment.Outside(e.Pair, s.Source, func(volume string) bool { return api.AskedOf(s.Migration.Spec.Volumes, volume).Shared })
+}
+
+// schedulers warns of a scheduler that has bound no pod of the destination's cluster. Who may not list pods of all namespaces
+// looks in that of the destination.
+func (e *Inspector) schedulers(ctx context.Context, _ *api.Migration, source *appsv1.StatefulSet) ([]plan.Finding, error) {
+	if e.SameCluster() {
+		return nil, nil
+	}
+	spec, at := source.Spec.Template.Spec, e.Destination
+	name := environment.Scheduler(spec)
+	if name == "" {
+		return environment.Unscheduled(e.Pair, spec, true, ""), nil
+	}
+	within, by := "cluster "+at.Cluster, client.MatchingFields{"spec.schedulerName": name}
+	var pods corev1.PodList
+	err := at.Live.List(ctx, &pods, by)
+	if apierrors.IsForbidden(err) {
+		within = fmt.Sprintf("namespace %s of cluster %s, which is all that may be looked at,", at.Namespace, at.Cluster)
+		err = at.Live.List(ctx, &pods, by, client.InNamespace(at.Namespace))
+	}
+	if err != nil {
+		return nil, err
+	}
+	bound := func(pod corev1.Pod) bool { return pod.Spec.NodeName != "" && pod.Spec.SchedulerName == name }
+	return environment.Unscheduled(e.Pair, spec, slices.ContainsFunc(pods.Items, bound), within), nil
+}
+
+// bindings are those that reach the account of the pods at a side: in its namespace, and in all of them.
+func bindings(ctx context.Context, at endpoint.Endpoint, account string) ([]environment.Binding, error) {
+	kinds := []string{dependencies.RoleBinding, dependencies.ClusterRoleBinding}
+	lists := make([][]unstructured.Unstructured, len(kinds))
+	var reads []func() error
+	for i, name := range kinds {
+		kind, _ := dependencies.KindOf(name)
+		reads = append(reads, func() (err error) {
+			lists[i], err = at.Dependents(ctx, kind)
+			return err
+		})
+	}
+	if err := endpoint.Together(reads...); err != nil {
+		return nil, err
+	}
+	var found []environment.Binding
+	for i := range lists {
+		for j := range lists[i] {
+			binding := &lists[i][j]
+			if !dependencies.ReachesIn(binding, at.Namespace, account) {
+				continue
+			}
+			kind, role := dependencies.RoleOf(binding)
+			found = append(found, environment.Binding{Kind: kinds[i], Name: binding.GetName(), RoleKind: kind, Role: role})
+		}
+	}
+	return found, nil
+}
+
+// accountBindings warns of roles that the account of the pods has at the source alone.
+func (e *Inspector) accountBindings(ctx context.Context, m *api.Migration, source *appsv1.StatefulSet) ([]plan.Finding, error) {
+	if e.SameNamespace() || !environment.UsesAPI(source.Spec.Template.Spec) {
+		return nil, nil
+	}
+	account := dependencies.AccountOf(source.Spec.Template.Spec)
+	here, lacking, err := e.boundHere(ctx, account)
+	if err != nil || len(lacking) > 0 || len(here) == 0 {
+		return lacking, err
+	}
+	there, err := bindings(ctx, e.Destination, account)
+	if apierrors.IsForbidden(err) {
+		return unread(e.Destination, "list rolebindings and clusterrolebindings", "the account of the pods has the roles there that it has in cluster "+e.Source.Cluster), nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return environment.Unbound(e.Pair, account, here, there, m.Spec.Dependencies.Mode == api.DependenciesCopy), nil
+}
+
+// boundHere are the bindings of the account at the source, read once for all checks; or what keeps them from being read.
+func (e *Inspector) boundHere(ctx context.Context, account string) ([]environment.Binding, []plan.Finding, error) {
+	if e.bound != nil {
+		return *e.bound, nil, nil
+	}
+	here, err := bindings(ctx, e.Source, account)
+	if apierrors.IsForbidden(err) {
+		return nil, unread(e.Source, "list rolebindings and clusterrolebindings", "the account of the pods needs none of their roles at the destination"), nil
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	e.bound = &here
+	return here, nil, nil
+}
+
+// leaders warns of an application that chooses its leader in the API of its cluster.
+func (e *Inspector) leaders(ctx context.Context, _ *api.Migration, source *appsv1.StatefulSet) ([]plan.Finding, error) {
+	spec := source.Spec.Template.Spec
+	if e.SameNamespace() || !environment.UsesAPI(spec) {
+		return nil, nil
+	}
+	if by := environment.Elects(spec, nil); by != "" {
+		return environment.TwoLeaders(e.Pair, by), nil
+	}
+	here, lacking, err := e.boundHere(ctx, dependencies.AccountOf(spec))
+	if err != nil || len(lacking) > 0 {
+		return nil, err // said by the check of the bindings
+	}
+	rules, err := e.rulesOf(ctx, here)
+	if apierrors.IsForbidden(err) {
+		return unread(e.Source, "get roles and clusterroles", "the pods choose no leader in the API of their cluster (leases, endpoints, configmaps)"), nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return environment.TwoLeaders(e.Pair, environment.Elects(spec, rules)), nil
+}
+
+// ofEverybody are the ClusterRoles that each cluster gives all accounts: none of them lets an account write (kubernetes
+// plugin/pkg/auth/authorizer/rbac/bootstrappolicy).
+var ofEverybody = []string{"system:basic-user", "system:discovery", "system:public-info-viewer", "system:service-account-issuer-discovery"}
+
+// rulesOf are the rules of the roles that bindings of the source give.
+func (e *Inspector) rulesOf(ctx context.Context, bindings []environment.Binding) ([]rbacv1.PolicyRule, error) {
+	roles := make([]*unstructured.Unstructured, len(bindings))
+	var reads []func() error
+	for i, b := range bindings {
+		kind, known := dependencies.KindOf(b.RoleKind)
+		if !known || slices.Contains(ofEverybody, b.Role) {
+			continue
+		}
+		reads = append(reads, func() (err error) {
+			roles[i], err = e.Source.Dependency(ctx, kind, b.Role, kind.Versions...)
+			return err
+		})
+	}
+	if err := endpoint.Together(reads...); err != nil {
+		return nil, err
+	}
+	var rules []rbacv1.PolicyRule
+	for _, object := range roles {
+		if object == nil {
+			continue
+		}
+		var role rbacv1.ClusterRole
+		if err := endpoint.ConvertTo(&role, object); err != nil {
+			return nil, err
+		}
+		rules = append(rules, role.Rules...)
+	}
+	return rules, nil
+}

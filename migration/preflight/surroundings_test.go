@@ -1,0 +1,209 @@
+package preflight
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sliceshift/sliceshift/internal/clusters/clustertest"
+	"github.com/sliceshift/sliceshift/migration/internal/endpointtest"
+	"github.com/sliceshift/sliceshift/migration/plan"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/volumes"
+)
+
+const (
+	tokenReviewer = `{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRoleBinding, metadata: {name: reviewer}, roleRef: {kind: ClusterRole, name: "system:auth-delegator"}, subjects: [{kind: ServiceAccount, name: default, namespace: shop}]}`
+	ofAll         = `{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRoleBinding, metadata: {name: all}, roleRef: {kind: ClusterRole, name: locks}, subjects: [{kind: Group, name: "system:serviceaccounts:shop"}]}`
+	ofNobody      = `{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRoleBinding, metadata: {name: nobody}, roleRef: {kind: ClusterRole, name: cluster-admin}, subjects: [{kind: ServiceAccount, name: default, namespace: store}]}`
+	locks         = `{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: locks}, rules: [{apiGroups: [coordination.k8s.io], resources: [leases], verbs: [get, update]}]}`
+)
+
+func objects(texts ...string) (all []*unstructured.Unstructured) {
+	for _, text := range texts {
+		all = append(all, endpointtest.Object(text))
+	}
+	return all
+}
+
+// TestP10AccountBindings: a role that the account has at the source alone, by its name or by a group, is warned of. What may not be
+// read is not none.
+func TestP10AccountBindings(t *testing.T) {
+	forbidden := clustertest.Failing(apierrors.NewForbidden(schema.GroupResource{}, "", errors.New("no")), "list")
+	for name, tc := range map[string]struct {
+		source, destination clustertest.Hooks
+		there               []string
+		want                []string
+	}{
+		"none there":        {there: []string{ofNobody}, want: []string{"AccountNotBound ClusterRoleBinding all in cluster east (warning)", "AccountNotBound ClusterRoleBinding reviewer in cluster east (warning)"}},
+		"one of them there": {there: []string{ofAll}, want: []string{"AccountNotBound ClusterRoleBinding reviewer in cluster east (warning)"}},
+		"both there":        {there: []string{ofAll, tokenReviewer}},
+		"unread at source":  {source: forbidden, there: []string{ofNobody}, want: []string{"PermissionMissing StatefulSet shop/web in cluster east (warning)"}},
+		"unread there":      {destination: forbidden, there: []string{ofNobody}, want: []string{"PermissionMissing StatefulSet shop/web in cluster west (warning)"}},
+	} {
+		e := &Inspector{Pair: endpointtest.Pair(endpointtest.ServingAlso(tc.source, objects(tokenReviewer, ofAll, ofNobody)...), endpointtest.ServingAlso(tc.destination, objects(tc.there...)...))}
+		findings, err := e.accountBindings(t.Context(), &api.Migration{}, claimedSet(nil))
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if diff := cmp.Diff(tc.want, found(findings)); diff != "" {
+			t.Errorf("%s: -want +got\n%s", name, diff)
+		}
+	}
+}
+
+// TestP6Leaders: a right to write Leases, by whichever binding, is found in the role that gives it.
+func TestP6Leaders(t *testing.T) {
+	for name, tc := range map[string]struct {
+		hooks clustertest.Hooks
+		here  []string
+		want  []string
+	}{
+		"none":   {here: []string{tokenReviewer, locks}},
+		"leases": {here: []string{ofAll, locks}, want: []string{"ElectsLeader StatefulSet shop/web in cluster east (warning)"}},
+		"unread": {hooks: clustertest.Failing(apierrors.NewForbidden(schema.GroupResource{}, "", errors.New("no")), "get"), here: []string{ofAll, locks}, want: []string{"PermissionMissing StatefulSet shop/web in cluster east (warning)"}},
+	} {
+		e := &Inspector{Pair: endpointtest.Pair(endpointtest.ServingAlso(tc.hooks, objects(tc.here...)...), nil)}
+		findings, err := e.leaders(t.Context(), nil, claimedSet(nil))
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if diff := cmp.Diff(tc.want, found(findings)); diff != "" {
+			t.Errorf("%s: -want +got\n%s", name, diff)
+		}
+	}
+}
+
+// TestP11SchedulerOfAllNamespaces: who may not list the pods of all namespaces looks in one, and says so.
+func TestP11SchedulerOfAllNamespaces(t *testing.T) {
+	volcano := claimedSet(func(s *appsv1.StatefulSet) { s.Spec.Template.Spec.SchedulerName = "volcano" })
+	bound := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "jobs", Name: "a"}, Spec: corev1.PodSpec{SchedulerName: "volcano", NodeName: "node-1"}}
+	waits := bound
+	waits.Spec.NodeName = ""
+	for name, tc := range map[string]struct {
+		has     []corev1.Pod
+		refused bool
+		says    string
+	}{
+		"it binds":        {has: []corev1.Pod{bound}},
+		"it binds none":   {has: []corev1.Pod{waits}, says: "and cluster west has no pod"},
+		"not all is seen": {refused: true, says: "namespace shop of cluster west, which is all that may be looked at"},
+	} {
+		hooks := clustertest.Hooks{List: func(_ context.Context, _ client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
+			asked := client.ListOptions{}
+			asked.ApplyOptions(options)
+			if tc.refused && asked.Namespace == "" {
+				return apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "", errors.New("no"))
+			}
+			list.(*corev1.PodList).Items = tc.has //nolint:forcetypeassert // it lists nothing else
+			return nil
+		}}
+		e := &Inspector{Pair: endpointtest.Pair(nil, clustertest.Hooked(hooks))}
+		findings, err := e.schedulers(t.Context(), nil, volcano)
+		if err != nil || (tc.says == "") != (len(findings) == 0) || tc.says != "" && !strings.Contains(findings[0].Message, tc.says) {
+			t.Errorf("%s: %+v, %v", name, findings, err)
+		}
+	}
+}
+
+// TestP9Running: the running pod is compared with what the destination says to it; one of another revision is not.
+func TestP9Running(t *testing.T) {
+	running := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web-2"}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "app"}, {Name: "proxy"}}}}
+	old := running.DeepCopy()
+	old.Labels = map[string]string{appsv1.ControllerRevisionHashLabelKey: "web-1"}
+	for name, tc := range map[string]struct {
+		pod  *corev1.Pod
+		want []string
+	}{
+		"a sidecar":           {running, []string{"PodWouldDiffer pod shop/web-2 in cluster east (warning)"}},
+		"of another revision": {old, nil},
+	} {
+		e := &Inspector{Pair: endpointtest.Pair(clustertest.New(tc.pod), clustertest.New())}
+		if _, err := e.admission(t.Context(), &api.Migration{}, claimedSet(nil)); err != nil {
+			t.Fatal(err)
+		}
+		findings, err := e.running(t.Context(), nil, claimedSet(nil))
+		if diff := cmp.Diff(tc.want, found(findings)); err != nil || diff != "" {
+			t.Errorf("%s: %s %v", name, diff, err)
+		}
+	}
+	findings, err := (&Inspector{}).running(t.Context(), nil, claimedSet(nil))
+	if len(findings) > 0 || err != nil {
+		t.Errorf("nobody was asked: %v, %v", findings, err)
+	}
+}
+
+// TestP8BoundToNodes: a label of single nodes whose name does not say so is known by what it says of them.
+func TestP8BoundToNodes(t *testing.T) {
+	by := func(key, value string) func(*corev1.PersistentVolume) {
+		return func(pv *corev1.PersistentVolume) {
+			pv.Spec.NodeAffinity = &corev1.VolumeNodeAffinity{Required: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
+				MatchExpressions: []corev1.NodeSelectorRequirement{{Key: key, Operator: corev1.NodeSelectorOpIn, Values: []string{value}}},
+			}}}}
+		}
+	}
+	const key = "storage.example.com/where"
+	nodes := func(labels ...string) (all []client.Object) {
+		for i, label := range labels {
+			all = append(all, readyNode("node-"+string(rune('1'+i)), map[string]string{key: label, "zone": label}))
+		}
+		return all
+	}
+	for name, tc := range map[string]struct {
+		volume func(*corev1.PersistentVolume)
+		nodes  []client.Object
+		word   bool
+		want   []string
+	}{
+		"a node's name":    {by(key, "node-1"), nodes("a", "a"), false, []string{"VolumeIsLocal volume pv-data-web-0"}},
+		"its user's word":  {by(key, "node-1"), nodes("a", "a"), true, nil},
+		"each its own":     {by(key, "a"), nodes("a", "b"), false, []string{"VolumeIsLocal volume pv-data-web-0 (warning)"}},
+		"of several nodes": {by(key, "a"), nodes("a", "a"), false, nil},
+		"a zone":           {by("zone", "a"), nodes("a", "b"), false, nil},
+		"no label":         {nil, nodes("a", "b"), false, nil},
+	} {
+		here := append(claimsAndVolumes(tc.volume), tc.nodes...)
+		e := &Inspector{Pair: endpointtest.Pair(clustertest.New(here...), nil), Policy: volumes.Unrestricted()}
+		m := &api.Migration{Spec: api.MigrationSpec{Volumes: []api.VolumeSpec{{ClaimTemplate: "data", Shared: tc.word}}}}
+		pvs, err := e.claimed(t.Context(), m, claimedSet(nil))
+		if err != nil {
+			t.Fatal(err)
+		}
+		findings, err := e.boundToNodes(t.Context(), m, claimedSet(nil), pvs)
+		if diff := cmp.Diff(tc.want, found(findings)); err != nil || diff != "" {
+			t.Errorf("%s: %s %v", name, diff, err)
+		}
+	}
+}
+
+// TestP5SaidOfAVolume: the word about a volume of the template is that about a claim template.
+func TestP5SaidOfAVolume(t *testing.T) {
+	set := claimedSet(func(s *appsv1.StatefulSet) {
+		s.Spec.Template.Spec.Volumes = []corev1.Volume{{Name: "logs", VolumeSource: corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/srv/logs"}}}}
+		s.Spec.Template.Spec.Containers[0].VolumeMounts = []corev1.VolumeMount{{Name: "logs", MountPath: "/logs"}}
+	})
+	for said, want := range map[bool]string{false: api.ReasonDataOutsideClaims, true: ""} {
+		e := &Inspector{Pair: endpointtest.Pair(nil, nil)}
+		m := &api.Migration{Spec: api.MigrationSpec{Volumes: []api.VolumeSpec{{ClaimTemplate: "logs", Shared: said}}}}
+		got := ""
+		for _, f := range plan.OfCheck("", outside(e, Subject{Migration: m, Source: set})...) {
+			got += f.Reason
+		}
+		if got != want {
+			t.Errorf("said %t: %q", said, got)
+		}
+		if unknown := unknownTemplates(e.Source, m, set); (len(unknown) == 0) != said {
+			t.Errorf("said %t: %v", said, unknown)
+		}
+	}
+}
