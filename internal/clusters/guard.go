@@ -10,6 +10,7 @@ import (
 	"mime"
 	"net/http"
 	"strconv"
+	"strings"
 	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -106,7 +107,7 @@ func (g *guard) WrappedRoundTripper() http.RoundTripper { return g.next }
 
 // RoundTrip implements http.RoundTripper.
 func (g *guard) RoundTrip(req *http.Request) (*http.Response, error) {
-	resp, err := g.next.RoundTrip(req)
+	resp, err := g.next.RoundTrip(g.weighable(req))
 	if err != nil {
 		return nil, err
 	}
@@ -118,6 +119,27 @@ func (g *guard) RoundTrip(req *http.Request) (*http.Response, error) {
 		return g.failure(resp)
 	}
 	return g.success(req, resp)
+}
+
+// weighable asks for an answer in JSON, which is weighed as it is read, where what is held of answers is bounded. A client of
+// metadata alone asks for protobuf first, whatever it is configured for (client-go metadata, ConfigFor).
+func (g *guard) weighable(req *http.Request) *http.Request {
+	if g.allowance == nil || podlist.Takes(req.Context()) {
+		return req
+	}
+	var inJSON []string
+	for one := range strings.SplitSeq(req.Header.Get("Accept"), ",") {
+		if !strings.Contains(one, protobufType) {
+			inJSON = append(inJSON, one)
+		}
+	}
+	accept := strings.Join(inJSON, ",")
+	if accept == "" || accept == req.Header.Get("Accept") {
+		return req
+	}
+	req = req.Clone(req.Context())
+	req.Header.Set("Accept", accept)
+	return req
 }
 
 // failure leaves a Status of Kubernetes of an answer that is an error, or else its code.
