@@ -266,12 +266,13 @@ func (f *observed) readSet(ctx context.Context, reader client.Reader) (err error
 }
 
 // readUse reads the pods, which may use a claim, and after them the attachments of volumes:
-// those of a pod that was not there yet may not have been there either.
+// those of a pod that was not there yet may not have been there either. Both come from the same place: a write for one ordinal may be
+// decided on what was read of all (I2).
 func (f *observed) readUse(ctx context.Context, reader client.Reader) error {
 	if err := f.listPods(ctx, reader); err != nil {
 		return err
 	}
-	return f.listAttachments(ctx, f.around())
+	return f.listAttachments(ctx, reader)
 }
 
 func (f *observed) listPods(ctx context.Context, reader client.Reader, options ...client.ListOption) error {

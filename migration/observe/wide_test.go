@@ -84,13 +84,13 @@ func TestWhatIsListedWide(t *testing.T) {
 		spared scope.Spared
 		want   []string
 	}{
-		"all of it":     {scope.Spared{}, []string{"PersistentVolumeClaimList", "PersistentVolumeList", "PodDisruptionBudgetList", "PodList", "StatefulSet"}},
-		"no sets":       {scope.Spared{Sets: both}, []string{"PersistentVolumeClaimList", "PersistentVolumeList", "PodDisruptionBudgetList", "PodList"}},
-		"no budgets":    {scope.Spared{Budgets: both}, []string{"PersistentVolumeClaimList", "PersistentVolumeList", "PodList", "StatefulSet"}},
+		"all of it":     {scope.Spared{}, []string{"PersistentVolumeClaimList", "PersistentVolumeList", "PodDisruptionBudgetList", "PodList", "StatefulSet", "VolumeAttachmentList"}},
+		"no sets":       {scope.Spared{Sets: both}, []string{"PersistentVolumeClaimList", "PersistentVolumeList", "PodDisruptionBudgetList", "PodList", "VolumeAttachmentList"}},
+		"no budgets":    {scope.Spared{Budgets: both}, []string{"PersistentVolumeClaimList", "PersistentVolumeList", "PodList", "StatefulSet", "VolumeAttachmentList"}},
 		"no pods":       {scope.Spared{Pods: both}, []string{"PersistentVolumeClaimList", "PersistentVolumeList", "PodDisruptionBudgetList", "StatefulSet"}},
-		"no claims":     {scope.Spared{Claims: both}, []string{"PersistentVolumeList", "PodDisruptionBudgetList", "PodList", "StatefulSet"}},
-		"no volumes":    {scope.Spared{Volumes: both}, []string{"PersistentVolumeClaimList", "PodDisruptionBudgetList", "PodList", "StatefulSet"}},
-		"of the others": {scope.Spared{Pods: scope.OfDestination}, []string{"PersistentVolumeClaimList", "PersistentVolumeList", "PodDisruptionBudgetList", "PodList", "StatefulSet"}},
+		"no claims":     {scope.Spared{Claims: both}, []string{"PersistentVolumeList", "PodDisruptionBudgetList", "PodList", "StatefulSet", "VolumeAttachmentList"}},
+		"no volumes":    {scope.Spared{Volumes: both}, []string{"PersistentVolumeClaimList", "PodDisruptionBudgetList", "PodList", "StatefulSet", "VolumeAttachmentList"}},
+		"of the others": {scope.Spared{Pods: scope.OfDestination}, []string{"PersistentVolumeClaimList", "PersistentVolumeList", "PodDisruptionBudgetList", "PodList", "StatefulSet", "VolumeAttachmentList"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o, source, _ := watched(clocktesting.NewFakePassiveClock(Began))
