@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/sliceshift/sliceshift/migration/internal/pdbtest"
@@ -69,11 +70,12 @@ func revertBudget(side *plan.Side, by string) {
 	b.WrittenBy, b.Author, b.Fence, b.Wrote = by, nil, "", ""
 }
 
-// authorWrites has the author give a budget another form.
+// authorWrites has the author give a budget another form. Of two budgets that have a new form each the objects do not say which one is
+// newer, so the author does not write again before the migration has recorded the last form.
 func authorWrites(name plan.SideName, n int32, marked bool) func(*model) func(*model) {
 	return func(w *model) func(*model) {
 		form := pdb.Unavailable(n)
-		if !w.maySpeak(name) || len(w.State.Side(name).Budgets) != 1 || w.State.Side(name).Budgets[0].Form.Equal(form) || w.author == nil || w.author.Equal(form) {
+		if !w.maySpeak(name) || !w.heard() || len(w.State.Side(name).Budgets) != 1 || w.State.Side(name).Budgets[0].Form.Equal(form) || w.author == nil || w.author.Equal(form) {
 			return nil
 		}
 		was := *w.author
@@ -288,8 +290,8 @@ func authorBounds() []bound {
 	all := []bound{
 		{"2, no budget, authors", plantest.Scenario{Replicas: 2}, 1, kindsOfFault{authors}, nil},
 		{"3, d 2, authors", plantest.Scenario{Replicas: 3, Budget: d(2)}, 1, kindsOfFault{authors}, nil},
-		{"2, d 1, authors, evictions", plantest.Scenario{Replicas: 2, Budget: d(1)}, 2, kindsOfFault{authors, evicting}, nil},
-		{"2, d 1, authors, modes", plantest.Scenario{Replicas: 2, Budget: d(1)}, 2, kindsOfFault{authors, turns}, nil},
+		{"1, d 1, authors, evictions", plantest.Scenario{Replicas: 1, Budget: d(1)}, 2, kindsOfFault{authors, evicting}, nil},
+		{"1, no budget, authors, modes", plantest.Scenario{Replicas: 1}, 2, kindsOfFault{authors, turns}, nil},
 	}
 	switch {
 	case *modelBound == "full":
@@ -325,5 +327,24 @@ func TestH3ToolAtAGate(t *testing.T) {
 	}
 	if y.landed != before {
 		t.Error("it was fought")
+	}
+}
+
+// TestDeletedWhileAToolWrites: a Migration is deleted while a tool keeps its own version of a budget. The volumes have the reclaim
+// policies of their owner at the end (I9).
+func TestDeletedWhileAToolWrites(t *testing.T) {
+	for _, name := range plan.SideNames {
+		y := newPlay(t, threeClaims())
+		y.until(plan.ScaleDown, 2)
+		y.putBack(name, "flux")
+		if hold := y.holdOf(); hold.Reason != api.ReasonForeignBudget {
+			t.Fatalf("got %+v", hold)
+		}
+		y.State.Deleting = true
+		y.version++
+		y.end()
+		if y.State.Volumes[2].Destination.Volume.Policy != corev1.PersistentVolumeReclaimDelete {
+			t.Errorf("%s: got %+v", name, y.State.Volumes[2].Destination.Volume)
+		}
 	}
 }

@@ -120,12 +120,22 @@ func with(set plan.Set, ordinal int32) (start, replicas int32) {
 func (p foreignPlanner) foreign() *plan.Decision {
 	decision := cmp.Or(p.reserved(), lossPlanner(p).lostDisks(), p.foreignSets())
 	if decision == nil {
-		decision = wordPlanner{p.View, budgetPlanner(p)}.heed()
+		return p.heed()
 	}
-	if decision == nil || decision.Record != nil || !p.Deleting {
+	if decision.Record != nil || !p.Deleting {
 		return decision
 	}
 	return lossPlanner(p).letGo()
+}
+
+// heed follows the authors of the budgets. A Migration that is being deleted waits for none of them: it leaves their budgets as they
+// are, and gives the volumes their reclaim policies back.
+func (p foreignPlanner) heed() *plan.Decision {
+	decision := wordPlanner{p.View, budgetPlanner(p)}.heed()
+	if decision == nil || decision.Record != nil || !p.Deleting {
+		return decision
+	}
+	return cmp.Or(settleOf(p.View).keepPolicies(), lossPlanner(p).letGo())
 }
 
 func (p foreignPlanner) foreignSets() *plan.Decision {
