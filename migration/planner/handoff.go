@@ -113,6 +113,9 @@ func (p handoffPlanner) engagedBaseline() *api.Baseline {
 
 // give prepares the ordinal's stop at the giver, and stops it.
 func (p handoffPlanner) give(k int32) *plan.Decision {
+	if next, _ := p.next(); next != k { // another writer has moved the end of its slice: a stop would take another ordinal
+		return p.notNow(k, nil)
+	}
 	if decision := p.carried.sameVolumes(k); decision != nil {
 		return decision
 	}

@@ -57,3 +57,16 @@ func TestH9TakeStartBack(t *testing.T) {
 		t.Errorf("a pause: %+v", got)
 	}
 }
+
+// TestH9NextHandoffEnds: an ordinal's handoff is recorded, and another writer has the giver start the one before it again. The recorded
+// one is not at the end of the giver's slice then: a stop would take another ordinal, so its handoff ends (I1, I9).
+func TestH9NextHandoffEnds(t *testing.T) {
+	p := halfway(func(s *plan.Snapshot) { s.Record.Handoff = &api.Handoff{Ordinal: 0} }) // the source owns 0 and 1, and 1 is next
+	if got := handoffOf(p.View).give(0); got.Record == nil || got.Record.Handoff != nil {
+		t.Errorf("got %+v", got)
+	}
+	p = halfway(func(s *plan.Snapshot) { s.Record.Handoff = &api.Handoff{Ordinal: 1} })
+	if got := handoffOf(p.View).give(1); got.Record != nil && got.Record.Handoff == nil {
+		t.Errorf("the next one ends: %+v", got)
+	}
+}
