@@ -231,6 +231,9 @@ func (w *model) goodRest(last plan.Decision, g goal) string {
 	if g.heals {
 		return "liveness: the migration does not end: " + last.Hold.Reason + ": " + last.Hold.Message
 	}
+	if wrong := w.doubled(); wrong != "" {
+		return wrong
+	}
 	if !slices.Contains(w.causes(), last.Hold.Reason) {
 		return fmt.Sprintf("I6: it stalls for another reason than %v: %s: %s", w.causes(), last.Hold.Reason, last.Hold.Message)
 	}

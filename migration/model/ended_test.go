@@ -198,6 +198,7 @@ func essence(s plan.Snapshot) plan.Snapshot {
 		}
 		for i := range at.Budgets {
 			at.Budgets[i].UID, at.Budgets[i].ResourceVersion, at.Budgets[i].Disrupted, at.Budgets[i].Evictions = "", "", nil, 0
+			at.Budgets[i].HandedOver = false                                                    // a person has said so
 			at.Budgets[i].Generation, at.Budgets[i].Own, at.Budgets[i].WrittenBy = 0, false, "" // its form is what counts
 		}
 	}

@@ -217,6 +217,9 @@ func (m *machine) wrote(e plan.Effect, before plan.Snapshot, late bool) {
 
 // stopped notes an ordinal that the migration has stopped.
 func (m *machine) stopped(e plan.Effect, before plan.Snapshot) {
+	if m.runsTwice(e) {
+		return
+	}
 	m.held[e.Ordinal] = true
 	if goesBackDown(before, e) {
 		m.idle[e.Ordinal] = true

@@ -38,7 +38,9 @@ func (r *run) laggards() func(step) bool {
 // passes drives the migration on, so many passes.
 func (r *run) passes(p *process, n int, acts func(step) bool) {
 	for range n {
-		r.times(p, r.pass(p, r.fair()))
+		decision := r.pass(p, r.fair())
+		r.times(p, decision)
+		r.said = decision.Hold
 		r.verify()
 		r.settleAll(acts, r.verify)
 	}

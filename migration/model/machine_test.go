@@ -30,7 +30,7 @@ func TestMachineOfMethods(t *testing.T) {
 		c.Method = rapid.SampledFrom([]api.VolumeMethod{api.MethodCopy, api.MethodCopy, api.MethodSnapshot, api.MethodEmpty}).Draw(t, "method")
 		if c.Method == api.MethodCopy {
 			c.Prefetch = rapid.Int32Range(0, 2).Draw(t, "prefetch")
-			c.Limit = rapid.SampledFrom([]time.Duration{0, time.Minute, time.Hour}).Draw(t, "limit")
+			c.Limit = rapid.SampledFrom([]time.Duration{0, time.Minute, time.Hour, time.Hour}).Draw(t, "limit")
 			c.WaitsForPod = rapid.Bool().Draw(t, "waits for a pod")
 			some := rapid.SampledFrom([][]string{nil, {"data"}, {"wal"}, {"data", "wal"}})
 			c.Cold, c.Late = some.Draw(t, "cold"), some.Draw(t, "late")
@@ -79,11 +79,16 @@ type run struct {
 	processes []*process
 	// busy is the process that is in the middle of a slow pass.
 	busy *process
+	// said is what the migration has said last.
+	said *plan.Hold
+	// tool is true once a tool has written its own version of a budget back.
+	tool bool
 }
 
 func (r *run) verify() {
 	r.leave()
 	r.refuses()
+	r.grace = r.grace && (len(r.alien) > 0 || !r.followed())
 	if wrong := r.check(); wrong != "" {
 		r.t.Fatalf("%s\n\n%s\n\n%s", wrong, strings.Join(r.log, "\n"), r.String())
 	}
@@ -95,6 +100,8 @@ func (r *run) drain(mode api.Mode) {
 	for len(r.late) > 0 {
 		r.lateArrives()
 	}
+	r.allow()
+	r.sayGoOn(r.processes[0])
 	r.setMode(mode)
 	r.ease()
 	r.allLeave()
@@ -125,6 +132,9 @@ func drawScenario(t *rapid.T) plantest.Scenario {
 		c.Spec.SameCluster = true
 	case "names":
 		c.Spec.SameNamespace = true
+	}
+	if !c.Spec.SameNamespace {
+		c.Copies = rapid.SampledFrom([]int{0, 0, 1, 2}).Draw(t, "copies")
 	}
 	c.Spec.DeleteSource = rapid.Bool().Draw(t, "delete source")
 	c.Spec.Export = rapid.Bool().Draw(t, "export")

@@ -75,6 +75,9 @@ type machine struct {
 	zones int
 	// ran are the disks of method Empty that an ordinal has run on.
 	ran []string
+	// barred is what an API server refuses; nil: nothing. refusals counts what it has refused.
+	barred   *bar
+	refusals int
 	// shut is the side that lets no pod in; empty: none.
 	shut plan.SideName
 	// handoffs counts those that have ended: each takes a while.
@@ -107,6 +110,7 @@ func newMachine(s plan.Snapshot) *machine {
 	m := &machine{
 		World: simulate.NewWorld(s), begin: &begin, cut: map[plan.SideName]bool{}, astray: map[plan.SideName]bool{}, allowed: map[plan.SideName]int32{},
 		evicted: map[int32]bool{}, held: map[int32]bool{}, idle: map[int32]bool{}, forfeit: map[int]bool{}, evicting: map[types.UID]bool{}, outdated: map[types.UID]bool{},
+		alien: map[spot]bool{},
 	}
 	if len(begin.Source.Budgets) > 0 {
 		m.author = new(begin.Source.Budgets[0].AuthorForm())
@@ -115,6 +119,7 @@ func newMachine(s plan.Snapshot) *machine {
 	m.Attaches = true
 	for i := range m.State.Volumes {
 		v := &m.State.Volumes[i]
+		v.Source.Kubectl, v.Destination.Kubectl = m.State.Source.Kubectl(), m.State.Destination.Kubectl()
 		volume := v.Source.Volume
 		volume.Attachments = []volumes.Attachment{simulate.AttachedTo(plan.SourceSide)}
 		m.PutVolume(v, plan.SourceSide, volume)

@@ -57,6 +57,7 @@ const (
 	spares     // a person has nothing copied ahead any more
 	closes     // what was true when the migration began ends
 	authors    // the author of the PodDisruptionBudget writes another one
+	bars       // an API server refuses one kind of write
 	firstFault = faulty
 )
 
@@ -66,12 +67,10 @@ type move struct {
 	a, b int8
 }
 
-// kindsOfFault are deeds that a run may have; none: all of them but authors.
+// kindsOfFault are deeds that a run may have; none: all of them but bars, which have worlds of their own.
 type kindsOfFault []deed
 
-func (k kindsOfFault) has(d deed) bool {
-	return len(k) == 0 && d != authors || slices.Contains(k, d) // authors have worlds of their own
-}
+func (k kindsOfFault) has(d deed) bool { return len(k) == 0 && d != bars || slices.Contains(k, d) }
 
 func (m move) costs() bool { return m.deed >= firstFault }
 
@@ -141,6 +140,9 @@ func (x *explorer) moves(w *model) []move { //nolint:gocyclo // one condition af
 	}
 	for i := range authored {
 		add(authors, i, 0)
+	}
+	for i := range barrings {
+		add(bars, i, 0)
 	}
 	return list
 }
@@ -248,6 +250,8 @@ func (w *model) try(m move) bool { //nolint:gocyclo // one condition after the o
 		return w.doEdit(&closings[m.a])
 	case authors:
 		return w.doEdit(&authored[m.a])
+	case bars:
+		return w.doEdit(&barrings[m.a])
 	case sickens, pins, lateMade:
 		return w.tryUnkind(m.deed, spot{plan.SideNames[m.a], int32(m.b)})
 	case aged, attached, evicting, fails, deleted, asks, nodeLost:
@@ -398,6 +402,7 @@ func (w *model) attachPod(name plan.SideName, ordinal int32) bool {
 		h := v.Holding(name)
 		if v.Ordinal == ordinal && found && !pod.Terminating && h.Bound() && len(h.Volume.Attachments) == 0 {
 			w.Attach(v, name, []volumes.Attachment{simulate.AttachedTo(name)})
+			w.note("volume %s is attached on the %s", h.Volume.Name, name)
 			changed = true
 		}
 	}

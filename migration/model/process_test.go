@@ -306,7 +306,7 @@ func readVolume(to, now *volumes.Holding, name plan.SideName, sc scope.Reads) {
 	if !sc.Spared.Volumes.Has(name) {
 		to.Volume = now.Volume
 	}
-	if to.Volume.Attachments = attachments; sc.Pods && (!sc.Spared.Pods.Has(name) || sc.Left == name) {
+	if to.Volume.Attachments = attachments; (sc.Pods || sc.Wide) && (!sc.Spared.Pods.Has(name) || sc.Left == name) {
 		to.Volume.Attachments = now.Volume.Attachments
 	}
 }
@@ -392,7 +392,9 @@ func (m *machine) conclude(p *process, c conditions, step pass.Step, stood int) 
 			m.letIn(*decision.Effect)
 			m.unkept(*decision.Effect)
 		}
-		m.send(p, c.fate, step)
+		if hold := m.send(p, c.fate, step); hold != nil {
+			decision.Effect, decision.Hold = nil, hold
+		}
 	case pass.Rest:
 		m.note("%s is refused: %s", p.Holder, decision.Effect)
 	default:
@@ -445,7 +447,7 @@ func (m *machine) gated(e plan.Effect) {
 			}
 		}
 	}
-	if others+1 > s.Record.Baseline.Budget && !goesBackDown(s, e) {
+	if others+1 > s.Record.Baseline.Budget && !goesBackDown(s, e) && !m.runsTwice(e) {
 		m.breaks("I5: %s while %d other replicas are unavailable, of %d", e, others, s.Record.Baseline.Budget)
 	}
 }
@@ -499,16 +501,17 @@ func (m *machine) completed(reason string) {
 	}
 }
 
-// answer brings a process the answer to what it wrote, if it is to have one.
-func (m *machine) answer(p *process, f fate, step pass.Step, answer pass.Kind) {
+// answer brings a process the answer to what it wrote, if it is to have one, and returns what follows.
+func (m *machine) answer(p *process, f fate, step pass.Step, answer pass.Kind) pass.Step {
 	switch {
 	case f >= crashAfter:
 		m.restart(p)
+		return pass.Step{}
 	case f != lands:
-		p.Answered(step, pass.Answer{}, m.State.Now)
+		return p.Answered(step, pass.Answer{}, m.State.Now)
 	default:
 		object := written(step.Decision.Effect)
-		p.Answered(step, pass.Answer{Kind: answer, Object: object, Version: shownVersion(m.State, object)}, m.State.Now)
+		return p.Answered(step, pass.Answer{Kind: answer, Object: object, Version: shownVersion(m.State, object)}, m.State.Now)
 	}
 }
 
@@ -526,15 +529,18 @@ func recorded(r plan.Record) string {
 	return text
 }
 
-// send writes one effect.
-func (m *machine) send(p *process, f fate, step pass.Step) {
-	e, answer := *step.Decision.Effect, pass.NoAnswer
+// send writes one effect. It returns the stall that follows on a write that the API server refuses.
+func (m *machine) send(p *process, f fate, step pass.Step) *plan.Hold {
+	e, answer, barred := *step.Decision.Effect, pass.NoAnswer, false
 	switch f {
 	case lands, unanswered, crashAfter:
 		err := m.land(e, false)
+		barred = errors.Is(err, errBarred)
 		switch {
 		case err == nil:
 			answer = pass.Landed
+		case barred:
+			answer = m.barred.answer
 		case !errors.Is(err, errNoAnswer):
 			answer = pass.Changed
 		}
@@ -545,7 +551,12 @@ func (m *machine) send(p *process, f fate, step pass.Step) {
 	default:
 		m.note("%s fails: %s", p.Holder, e)
 	}
-	m.answer(p, f, step, answer)
+	follows := m.answer(p, f, step, answer)
+	if !barred || f != lands {
+		return nil
+	}
+	m.explained(e, follows)
+	return follows.Decision.Hold
 }
 
 // land lets a write arrive.
@@ -555,6 +566,10 @@ func (m *machine) land(e plan.Effect, late bool) error {
 	}
 	if m.cut[e.Side] || m.astray[e.Side] {
 		return errNoAnswer
+	}
+	if m.barred.refuses(e) {
+		m.refusals++
+		return errBarred
 	}
 	before := m.Snapshot()
 	if err := m.carry(e); err != nil {

@@ -23,7 +23,7 @@ var shutReasons = []string{
 var closings = []edit{
 	{name: "the destination lets no pod in", do: shuts(plan.DestinationSide), reasons: shutReasons},
 	{name: "the source lets no pod in", do: shuts(plan.SourceSide), reasons: shutReasons},
-	{name: "what pods need is replaced at the source, and cannot be changed", do: originReplaced, reasons: []string{api.ReasonAwaitingDeletion, api.ReasonPodNotReady, api.ReasonPodMissing}},
+	{name: "what pods need is replaced at the source, and cannot be changed", do: replacesOrigin, reasons: []string{api.ReasonAwaitingDeletion, api.ReasonPodNotReady, api.ReasonPodMissing}},
 }
 
 // shuts has a side create no pods, and say so to whoever asks.
@@ -37,18 +37,26 @@ func shuts(name plan.SideName) func(*model) func(*model) {
 	}
 }
 
-// originReplaced replaces an immutable object that is copied. It stays so.
-func originReplaced(w *model) func(*model) {
-	for i := range w.State.Dependencies.List {
-		if d := &w.State.Dependencies.List[i]; d.Copy.Found && d.Origin == d.Copy.Hash {
+// replacesOrigin has an immutable object replaced that is copied. It stays so.
+func replacesOrigin(w *model) func(*model) {
+	if !w.replaceOrigin() {
+		return nil
+	}
+	return func(*model) {}
+}
+
+// replaceOrigin replaces an immutable object that is copied.
+func (m *machine) replaceOrigin() bool {
+	for i := range m.State.Dependencies.List {
+		if d := &m.State.Dependencies.List[i]; d.Copy.Found && d.Origin == d.Copy.Hash {
 			d.Origin, d.Rigid = d.Origin+"'", true
-			begin := w.begin.Clone()
+			begin := m.begin.Clone()
 			begin.Dependencies.List[i].Origin, begin.Dependencies.List[i].Rigid = d.Origin, true
-			w.begin = &begin
-			return func(*model) {}
+			m.begin = &begin
+			return true
 		}
 	}
-	return nil
+	return false
 }
 
 // createsPod says whether the controller of a side would create a pod next.
@@ -117,6 +125,8 @@ func TestModelOfWhatEnds(t *testing.T) {
 		{"1 claim, a side shuts", plantest.Scenario{Replicas: 1, Templates: oneClaim, Budget: pdbtest.MaxUnavailable(1)}, 1, kinds, nil},
 		{"2, a side shuts, 2", plantest.Scenario{Replicas: 2, Budget: pdbtest.MaxUnavailable(1)}, 2, kindsOfFault{closes, turns}, nil},
 		{"2, what is copied is replaced, 2", plantest.Scenario{Replicas: 2, Copies: 1}, 2, kindsOfFault{closes, turns, deletion}, nil},
+		{"1 claim, refused writes", plantest.Scenario{Replicas: 1, Templates: oneClaim, Budget: pdbtest.MaxUnavailable(1)}, 1, kindsOfFault{bars}, nil},
+		{"2, refused writes", plantest.Scenario{Replicas: 2, Budget: pdbtest.MaxUnavailable(1)}, 1, kindsOfFault{bars}, nil},
 		{"1, what is copied is replaced, writes, 2", plantest.Scenario{Replicas: 1, Copies: 1}, 2, kindsOfFault{closes, faulty}, nil},
 	}, findings{})
 }

@@ -153,10 +153,15 @@ func (m *machine) unkept(e plan.Effect) {
 func (r *run) onward() *process {
 	p := r.anyone()
 	r.setMode(api.ModeRun)
+	r.renew(p)
+	return p
+}
+
+// renew restarts a process, whose clock goes on as it was.
+func (r *run) renew(p *process) {
 	skew := p.skew
 	r.restart(p)
 	p.skew = skew
-	return p
 }
 
 // skewClocks gives each process a clock of its own, where nothing is due at a time.
@@ -180,14 +185,28 @@ func (r *run) after(d time.Duration) {
 	r.remember()
 }
 
-// slowStart lets the movers of the source take long until they start (H5).
+// slowStart lets a mover that reads beside its ordinal's pod take long until it starts (H5).
 func (r *run) slowStart(t *rapid.T) {
 	r.t = t
 	p := r.onward()
 	acts := func(s step) bool { return s.kind != moverStarts || s.side != plan.SourceSide }
-	r.passes(p, rapid.IntRange(4, 20).Draw(t, "passes"), acts)
-	r.after(time.Duration(rapid.IntRange(1, 30).Draw(t, "minutes")) * time.Minute)
-	r.passes(p, rapid.IntRange(1, 6).Draw(t, "more passes"), acts)
+	for range 60 {
+		if r.startsSlowly() {
+			break
+		}
+		r.passes(p, 1, acts)
+	}
+	for range rapid.IntRange(1, 3).Draw(t, "looks") {
+		r.after(time.Duration(rapid.IntRange(3, 9).Draw(t, "minutes")) * time.Minute)
+		r.passes(p, rapid.IntRange(1, 3).Draw(t, "passes"), acts)
+	}
+}
+
+// startsSlowly says whether a mover beside an ordinal's pod has not started yet.
+func (r *run) startsSlowly() bool {
+	return slices.ContainsFunc(r.yards, func(y yard) bool {
+		return slices.ContainsFunc(y.movers, func(m mover) bool { return m.role == volumes.RoleWarm && m.Key == "" && !m.Terminating && m.Node != "" })
+	})
 }
 
 // patient checks that no pod which starts slowly is taken for one that cannot mount its volume (I6).
@@ -229,7 +248,7 @@ func (r *run) times(p *process, decision plan.Decision) {
 	}
 }
 
-// takeLong keeps an ordinal down for longer than downtimeLimit, at any step of its handoff (H12).
+// takeLong keeps an ordinal down for longer than downtimeLimit, at any step of its handoff, or at several that are shorter (H12).
 func (r *run) takeLong(t *rapid.T) {
 	r.t = t
 	if !r.limited() || r.State.Deleting {
@@ -239,15 +258,18 @@ func (r *run) takeLong(t *rapid.T) {
 	for range 3 { // a copy takes many passes before its ordinal is stopped
 		r.approachTo(p, string(plan.ScaleDown))
 	}
-	r.passes(p, 1, everyone)
-	lag := rapid.SampledFrom([]kind{ends, ends, bytesArrive, moverStarts}).Draw(t, "lags")
-	acts := func(s step) bool { return s.kind != lag }
+	lags := rapid.SampledFrom([][]kind{{ends, bytesArrive}, {ends, bytesArrive}, {ends, moverStarts}, {bytesArrive}, {moverStarts}, {ends}}).Draw(t, "lags")
 	limit := r.State.Volumes[0].Copy.Asked.Limit
-	for range 3 {
-		r.passes(p, 2, acts)
-		r.after(limit)
+	for i, lag := range lags {
+		acts := func(s step) bool { return s.kind != lag && (i > 0 || !slices.Contains(lags, s.kind)) }
+		r.passes(p, 3, acts)
+		r.after(limit * 6 / 10)
+		if len(lags) == 1 {
+			r.after(limit)
+		}
 	}
-	r.passes(p, 12, acts)
+	last := lags[len(lags)-1]
+	r.passes(p, 12, func(s step) bool { return s.kind != last })
 	if r.overdue() {
 		r.breaks("I6: ordinal %d is down since %s, may be so for %s, and is not taken back", r.State.Record.Handoff.Ordinal, r.State.Record.Stopped.StopTime, limit)
 	}
@@ -269,6 +291,8 @@ func (r *run) overdue() bool {
 // allLeave ends what others do.
 func (r *run) allLeave() {
 	r.State.Source.Marks, r.State.Destination.Marks = nil, nil
+	r.handOver()
+	r.takeClaims()
 	for i := range r.State.Volumes {
 		for _, name := range plan.SideNames {
 			if claim := &r.State.Volumes[i].Holding(name).Claim; slices.Contains(claim.Keeps, keeper) {
@@ -280,11 +304,19 @@ func (r *run) allLeave() {
 
 // strange are the actions of a random run that come from outside.
 func (r *run) strange(actions map[string]func(*rapid.T)) {
-	actions["later"] = r.letPass
+	actions["later"], actions["refused"], actions["remedy"] = r.letPass, r.refuseWrites, r.follow
+	if r.author != nil {
+		actions["tool"] = r.putBackBudget
+	}
+	if len(r.State.Dependencies.List) > 0 && !r.State.Spec.SameNamespace {
+		actions["origin"] = r.replaceInMidMove
+	}
 	switch {
+	case len(r.State.Volumes) == 0:
+		actions["rival"] = r.startTwice
 	case len(r.yards) > 0:
 		actions["slow starts"], actions["takes long"] = r.slowStart, r.takeLong
 	case len(r.State.Volumes) > 0 && !slices.ContainsFunc(r.State.Volumes, plan.OrdinalVolume.Separate):
-		actions["backup"], actions["keeper"], actions["former"] = r.nameClaim, r.keepClaim, r.bringBack
+		actions["backup"], actions["keeper"], actions["former"], actions["claim"] = r.nameClaim, r.keepClaim, r.bringBack, r.leaveClaim
 	}
 }
