@@ -25,6 +25,9 @@ func Budgets(s plan.Snapshot) []plan.Finding {
 			return []plan.Finding{*finding}
 		}
 	}
+	if s.Source.Set.Replicas == 0 && s.Destination.Set.Replicas == 0 {
+		return nil // what is said of the source says it
+	}
 	if _, finding := Allowance(s); finding != nil {
 		return []plan.Finding{*finding}
 	}

@@ -116,7 +116,9 @@ func cleanAccount(copied *unstructured.Unstructured) {
 func cleanBinding(copied *unstructured.Unstructured, way Way) {
 	subjects := items(copied.Object, "subjects")
 	delete(copied.Object, "subjects")
-	if slices.ContainsFunc(subjects, func(subject map[string]any) bool { return reached(subject, way.From.Namespace, way.Account) }) {
+	if slices.ContainsFunc(subjects, func(subject map[string]any) bool {
+		return reached(subject, way.From.Namespace, way.From.Namespace, way.Account)
+	}) {
 		copied.Object["subjects"] = []any{map[string]any{"kind": rbacv1.ServiceAccountKind, "name": way.Account, "namespace": way.To.Namespace}}
 	}
 }

@@ -199,7 +199,7 @@ func Merge(now, wanted *unstructured.Unstructured, way Way) *unstructured.Unstru
 func mergeSubjects(now, wanted *unstructured.Unstructured, way Way) []any {
 	var subjects []any
 	for _, subject := range items(now.Object, "subjects") {
-		if !reached(subject, way.To.Namespace, way.Account) {
+		if !reached(subject, way.To.Namespace, way.To.Namespace, way.Account) {
 			subjects = append(subjects, subject)
 		}
 	}

@@ -1,6 +1,7 @@
 package dependencies
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -30,7 +31,7 @@ func Reaches(binding *unstructured.Unstructured, account string) bool {
 // ReachesIn is Reaches for a binding that may be of all namespaces.
 func ReachesIn(binding *unstructured.Unstructured, namespace, account string) bool {
 	return slices.ContainsFunc(items(binding.Object, "subjects"), func(subject map[string]any) bool {
-		return reached(subject, namespace, account)
+		return reached(subject, binding.GetNamespace(), namespace, account)
 	})
 }
 
@@ -39,11 +40,13 @@ func RoleOf(binding *unstructured.Unstructured) (kind, name string) {
 	return text(binding.Object, "roleRef", "kind"), text(binding.Object, "roleRef", "name")
 }
 
-func reached(subject map[string]any, namespace, account string) bool {
+// reached says whether a subject of a binding is the account. One that names no namespace is of the binding's
+// (kubernetes pkg/registry/rbac/validation/rule.go, appliesToUser).
+func reached(subject map[string]any, of, namespace, account string) bool {
 	name := text(subject, "name")
 	switch text(subject, "kind") {
 	case rbacv1.ServiceAccountKind:
-		return name == account && text(subject, "namespace") == namespace
+		return name == account && cmp.Or(text(subject, "namespace"), of) == namespace
 	case rbacv1.UserKind:
 		return name == accountUser+namespace+":"+account
 	case rbacv1.GroupKind:

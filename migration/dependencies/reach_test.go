@@ -12,6 +12,7 @@ func TestReaches(t *testing.T) {
 	for subject, want := range map[string]bool{
 		`{kind: ServiceAccount, name: app, namespace: shop}`:   true,
 		`{kind: ServiceAccount, name: app, namespace: team}`:   false,
+		`{kind: ServiceAccount, name: app}`:                    true,
 		`{kind: ServiceAccount, name: apple, namespace: shop}`: false,
 		`{kind: User, name: "system:serviceaccount:shop:app"}`: true,
 		`{kind: User, name: app}`:                              false,
