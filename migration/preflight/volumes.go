@@ -12,7 +12,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/component-helpers/storage/volume"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -105,63 +104,6 @@ func (e *Inspector) barred(m *api.Migration, source *appsv1.StatefulSet, pvs []c
 		}
 	}
 	return nil
-}
-
-// spans are words in labels of nodes that stand for more than one node.
-var spans = []string{"zone", "region", "rack", "datacenter", "arch", "os"}
-
-// boundToNodes finds a volume that is bound to single nodes by a label whose name does not say so: its value is the name of a
-// node, or each node has another value.
-func (e *Inspector) boundToNodes(ctx context.Context, m *api.Migration, source *appsv1.StatefulSet, pvs []corev1.PersistentVolume) ([]plan.Finding, error) {
-	unclear := func(key string, _ []string) bool {
-		return !slices.ContainsFunc(spans, func(word string) bool { return strings.Contains(strings.ToLower(key), word) })
-	}
-	of := func(pv *corev1.PersistentVolume) string { return templateOf(source, pv.Spec.ClaimRef.Name) }
-	pvs = slices.DeleteFunc(slices.Clone(pvs), func(pv corev1.PersistentVolume) bool {
-		return volumes.Binding(&pv, unclear) == "" || volumes.OfOneNode(&pv) != "" || api.AskedOf(m.Spec.Volumes, of(&pv)).Shared
-	})
-	if len(pvs) == 0 {
-		return nil, nil
-	}
-	var nodes metav1.PartialObjectMetadataList
-	nodes.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("NodeList"))
-	err := e.Source.Live.List(ctx, &nodes)
-	if apierrors.IsForbidden(err) {
-		return unread(e.Source, "list nodes", "no volume is bound to single nodes by a label of theirs"), nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	for i := range pvs {
-		named := func(key string, values []string) bool {
-			return unclear(key, nil) && slices.ContainsFunc(nodes.Items, func(n metav1.PartialObjectMetadata) bool { return slices.Contains(values, n.Name) })
-		}
-		alone := func(key string, _ []string) bool { return unclear(key, nil) && eachItsOwn(nodes.Items, key) }
-		if key := volumes.Binding(&pvs[i], named); key != "" {
-			return []plan.Finding{localTo(e.Source, &pvs[i], key, of(&pvs[i]), false)}, nil
-		}
-		if key := volumes.Binding(&pvs[i], alone); key != "" {
-			return []plan.Finding{localTo(e.Source, &pvs[i], key, of(&pvs[i]), true)}, nil
-		}
-	}
-	return nil, nil
-}
-
-func localTo(at endpoint.Endpoint, pv *corev1.PersistentVolume, key, template string, warning bool) plan.Finding {
-	problem := volumes.LocalTo(pv, key, template)
-	return plan.Finding{Reason: problem.Reason, Object: "volume " + pv.Name, Message: "cluster " + at.Cluster + ": " + problem.Message, Remedy: problem.Remedy, Warning: warning}
-}
-
-// eachItsOwn says whether several nodes have a label, and no two the same value.
-func eachItsOwn(nodes []metav1.PartialObjectMetadata, key string) bool {
-	seen, has := map[string]bool{}, 0
-	for _, node := range nodes {
-		if value, is := node.Labels[key]; is {
-			seen[value] = true
-			has++
-		}
-	}
-	return has > 1 && len(seen) == has
 }
 
 // templateOf is the claim template that a claim of the set was made from.
