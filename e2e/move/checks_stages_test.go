@@ -19,6 +19,10 @@ import (
 
 	"github.com/sliceshift/sliceshift/e2e/fixture"
 	"github.com/sliceshift/sliceshift/e2e/harness"
+	"github.com/sliceshift/sliceshift/migration/plan"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/volumes"
+	"github.com/sliceshift/sliceshift/volumes/copy"
 )
 
 // definition is the least that a cluster serves a kind by.
@@ -102,6 +106,27 @@ func (v *move) asTheirAccount() []string {
 	path, err := v.To.UserKubeconfig("system:serviceaccount:" + v.ToNamespace + ":default")
 	v.Must(err)
 	return []string{"--to-kubeconfig", path}
+}
+
+// leavePod creates the pod that a former migration has left at the source beside the claim of an ordinal.
+func (v *move) leavePod(ordinal int32) {
+	v.T.Helper()
+	claim := volumes.Ref{Namespace: v.App.Namespace, Name: plan.ClaimName("data", v.App.Name, ordinal)}
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+		Name: copy.PodName(volumes.RoleSender, claim, "former", 1), Labels: map[string]string{api.MigrationLabelKey: "former"},
+	}}
+	pod.Spec.Containers = []corev1.Container{{Name: "mover", Image: "mover"}}
+	_, err := v.Source.CoreV1().Pods(v.App.Namespace).Create(v.Ctx, pod, metav1.CreateOptions{})
+	v.Must(err)
+}
+
+// leaveService creates the Service that a former migration has left at the source for an ordinal.
+func (v *move) leaveService(name string) {
+	v.T.Helper()
+	service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: map[string]string{api.OwnerAnnotationKey: "former"}}}
+	service.Spec.Ports = []corev1.ServicePort{{Port: 80}}
+	_, err := v.Source.CoreV1().Services(v.App.Namespace).Create(v.Ctx, service, metav1.CreateOptions{})
+	v.Must(err)
 }
 
 // csiClass makes a storage class of the volumes' driver at the destination; csiClassFlag asks for it.

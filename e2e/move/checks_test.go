@@ -160,6 +160,9 @@ func stagedChecks() []staged {
 			s.Containers[0].Env = []corev1.EnvVar{{Name: "PEERS", Value: "web-0.web.shop.svc.cluster.local:2380"}}
 		})), across, nil, nil, warn + api.ReasonNamesAreLocal},
 		{"names", "they would change", usual, harness.AcrossNames, func(v *move) { v.servingExports() }, flags("--export-ordinals"), fail + api.ReasonNameImpossible},
+		{"leftovers", "H1: a pod beside the claim of an ordinal that no slice owns", usual, across, func(v *move) { v.leavePod(3) }, nil, fail + api.ReasonOrdinalLeftOut},
+		{"leftovers", "H1: a pod beside the claim of an ordinal that runs", usual, across, func(v *move) { v.leavePod(0) }, nil, warn + api.ReasonLeftByAnother},
+		{"leftovers", "H1: the Service of an ordinal that no slice owns", usual, across, func(v *move) { v.leaveService("web-3") }, nil, warn + api.ReasonLeftByAnother},
 		{"differences", "another image", usual, across, func(v *move) {
 			v.putDestination(func(set *appsv1.StatefulSet) { set.Spec.Template.Spec.Containers[0].Image = "app:2" })
 		}, nil, fail + api.ReasonDestinationDiffers},
