@@ -1,4 +1,3 @@
-// Package docs holds what people read. Its tests keep that in step with the code.
 package docs
 
 import (

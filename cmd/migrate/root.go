@@ -4,6 +4,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sliceshift/sliceshift/cmd/migrate/command"
+	"github.com/sliceshift/sliceshift/cmd/migrate/explain"
 	"github.com/sliceshift/sliceshift/cmd/migrate/install"
 	"github.com/sliceshift/sliceshift/cmd/migrate/move"
 	"github.com/sliceshift/sliceshift/cmd/migrate/slice"
@@ -34,7 +35,7 @@ const rootExamples = `  # What would be done, and what stands in the way
   migrate recover web -n shop --context east --dry-run`
 
 // groups are what the program can do.
-var groups = []command.Group{move.Commands, slice.Commands, install.Commands, ownCommands}
+var groups = []command.Group{move.Commands, explain.Commands, slice.Commands, install.Commands, ownCommands}
 
 // newRoot is the program without what it can do.
 func newRoot() *cobra.Command {

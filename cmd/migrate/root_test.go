@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spf13/cobra"
+
 	"github.com/sliceshift/sliceshift/cmd/migrate/apitest"
 	"github.com/sliceshift/sliceshift/cmd/migrate/command"
 	"github.com/sliceshift/sliceshift/cmd/migrate/commandtest"
@@ -59,6 +61,7 @@ func TestCommandLines(t *testing.T) {
 		"create to itself":         {[]string{"create", "web"}, 2, "are the same StatefulSet"},
 		"create to its namespace":  {[]string{"create", "web", "-n", "shop", "--to-namespace", "shop"}, 2, "are the same StatefulSet"},
 		"bad secret":               {[]string{"create", "web", "--source-secret", "a/b/c"}, 2, "NAME or NAME/KEY"},
+		"nothing to pull":          {[]string{"install", "--print"}, 2, "this build knows no image of the manager that a cluster could pull: give --image"},
 		"bad format":               {[]string{"create", "web", "--to-name", "x", "-o", "wide"}, 2, "allowed formats are"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -127,6 +130,40 @@ func TestVersion(t *testing.T) {
 		c := wholeConsole("version", "-o", format)
 		if code := c.Run(t); code != 0 || !strings.Contains(c.Stdout.String(), want) {
 			t.Errorf("version -o %s: exit code %d, output %q", format, code, c.Stdout)
+		}
+	}
+}
+
+// TestV8Help: commands and flags are in few groups, and no default is shown that is none.
+func TestV8Help(t *testing.T) {
+	c := wholeConsole("--help")
+	if code := c.Run(t); code != 0 {
+		t.Fatalf("exit code %d", code)
+	}
+	help := c.Stdout.String()
+	for _, title := range []string{"Move, and steer a move:", "Look at moves:", "Volumes and StatefulSets of our kind:", "Install, and this program:"} {
+		if strings.Count(help, title) != 1 {
+			t.Errorf("the help lacks the group %q:\n%s", title, help)
+		}
+	}
+	if strings.Contains(help, "Available Commands") {
+		t.Errorf("a command has no group:\n%s", help)
+	}
+	eachCommand(c.Root, func(cmd *cobra.Command) {
+		usage := cmd.UsageString()
+		for _, none := range []string{"(default )", "(default [])", "(default 0s)"} {
+			if strings.Contains(usage, none) {
+				t.Errorf("%s: %s\n%s", cmd.CommandPath(), none, usage)
+			}
+		}
+	})
+	run, _, err := c.Root.Find([]string{"run"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, title := range []string{"Flags:", "Where to:", "What moves, and how:", "Volumes:", "What pods need besides volumes:", "When, and what must hold:", "Flags of all commands:"} {
+		if strings.Count(run.UsageString(), "\n"+title+"\n") != 1 {
+			t.Errorf("run lacks the group %q:\n%s", title, run.UsageString())
 		}
 	}
 }

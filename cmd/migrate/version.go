@@ -60,4 +60,6 @@ func origin(info version.Info) string {
 }
 
 // ownCommands are those about the program.
-func ownCommands(c *command.Common) []*cobra.Command { return []*cobra.Command{newVersion(c)} }
+func ownCommands(c *command.Common) []*cobra.Command {
+	return command.In(command.Installing, newVersion(c))
+}

@@ -30,7 +30,7 @@ type judged struct{ *bare }
 func startJudged(t *testing.T, name string, flags ...string) judged {
 	t.Helper()
 	b := startBare(t, name, cluster.Options{})
-	b.says(b.migrate(0, append([]string{"install", "--wait=false"}, flags...)...), "sliceshift-authors created", "--check-authors=false")
+	b.says(b.migrate(0, append([]string{"install", "--wait=false", "--image", "example.com/manager:1"}, flags...)...), "sliceshift-authors created", "--check-authors=false")
 	return judged{b}
 }
 

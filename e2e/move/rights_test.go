@@ -123,7 +123,7 @@ func newTheatre(t *testing.T) *theatre {
 		to:   startAudited(t, "rights-to"),
 	}
 	for _, each := range []*audited{r.from, r.to} {
-		each.migrate(0, "install")
+		each.migrate(0, "install", "--image", "example.com/manager:1")
 		crd := &apiextensionsv1.CustomResourceDefinition{}
 		if err := yaml.Unmarshal(mcscrd.ServiceExportCRD, crd); err != nil {
 			t.Fatal(err)

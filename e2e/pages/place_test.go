@@ -63,7 +63,7 @@ const served = `http://127\.0\.0\.1`
 // What a command of a page that prepares another needs.
 const (
 	removed         = "kubectl migrate uninstall --crds"
-	installed       = "kubectl migrate install"
+	installed       = "kubectl migrate install --image registry.example.com/sliceshift-manager:v1"
 	printed         = installed + " --print >install.yaml"
 	cleared         = removed + "; kubectl delete namespace sliceshift-system --ignore-not-found"
 	installedByHelm = "helm install sliceshift charts/sliceshift -n sliceshift-system --create-namespace --wait"

@@ -80,6 +80,9 @@ const versionPackage = "github.com/sliceshift/sliceshift/internal/version"
 // version from here rather than from a repository that may not be there.
 func (r *release) compile(ctx context.Context, b built) error {
 	flags := fmt.Sprintf("-s -w -buildid= -X %s.Version=%s -X %[1]s.Commit=%[3]s -X %[1]s.Date=%[4]s", versionPackage, r.version, r.commit, r.time.UTC().Format(time.RFC3339))
+	if strings.Contains(r.image, "/") { // a name without a registry cannot be pulled
+		flags += fmt.Sprintf(" -X %s.Image=%s:%s", versionPackage, r.image, r.version)
+	}
 	_, err := r.goIn("GOOS="+b.os, "GOARCH="+b.arch).Output(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-ldflags", flags, "-o", b.file, b.path)
 	return err
 }

@@ -16,6 +16,9 @@ var Commit string
 // Date is when that was committed (RFC 3339), and is known as Commit is.
 var Date string
 
+// Image is the manager's of this version. The release build sets it to the repository that it pushes to; empty: none is known.
+var Image string
+
 // Info describes a build.
 type Info struct {
 	Version string `json:"version"`

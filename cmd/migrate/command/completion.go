@@ -86,6 +86,7 @@ func unknownShell(cmd *cobra.Command, args []string) error {
 // are about StatefulSets of our own kind.
 func (c *Common) completeBelow(cmd *cobra.Command, ours bool) {
 	_, argument, _ := strings.Cut(cmd.Use, " ")
+	argument = strings.Trim(argument, "[]")
 	switch {
 	case cmd.ValidArgsFunction != nil:
 	case strings.Contains(argument, "STATEFULSET"):

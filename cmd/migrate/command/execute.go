@@ -47,6 +47,10 @@ func prepare(env Environment, root *cobra.Command, groups []Group) {
 	root.SetArgs(append([]string{}, env.Args...)) // nil would be those of the process
 	addConfigFlags(root.PersistentFlags(), c.Config)
 	root.PersistentFlags().Var(c.color, "color", "colour the output; also off when NO_COLOR is set")
+	root.AddGroup(groupTitles...)
+	root.SetHelpCommandGroupID(Installing)
+	root.SetCompletionCommandGroupID(Installing)
+	root.SetUsageFunc(usage)
 	for _, commands := range groups {
 		root.AddCommand(commands(c)...)
 	}
@@ -101,13 +105,13 @@ func noDuration(invalid *pflag.InvalidValueError) error {
 // unknownFlag says that there is no such flag, and which one may have been meant.
 func unknownFlag(cmd *cobra.Command, unknown *pflag.NotExistError) error {
 	var err error = unknown
-	known := &cobra.Command{SuggestionsMinimumDistance: mostMistyped}
+	var known []string
 	cmd.Flags().VisitAll(func(flag *pflag.Flag) {
 		if !flag.Hidden {
-			known.AddCommand(&cobra.Command{Use: flag.Name, Run: func(*cobra.Command, []string) {}})
+			known = append(known, flag.Name)
 		}
 	})
-	if near := known.SuggestionsFor(unknown.GetSpecifiedName()); len(near) > 0 {
+	if near := Near(unknown.GetSpecifiedName(), known); len(near) > 0 {
 		err = fmt.Errorf("%w; did you mean --%s?", err, strings.Join(near, " or --"))
 	}
 	return usageError(err)

@@ -16,10 +16,11 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/sliceshift/sliceshift/cmd/migrate/command"
+	"github.com/sliceshift/sliceshift/migration/view/viewtest"
 )
 
 // Noon is when every test begins.
-var Noon = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+var Noon = viewtest.Noon
 
 // Console is a process of a test: a command line, its streams, and its clock.
 type Console struct {

@@ -3,6 +3,7 @@
 package install
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,7 +14,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/sliceshift/sliceshift/cmd/migrate/command"
-	"github.com/sliceshift/sliceshift/config"
+	"github.com/sliceshift/sliceshift/internal/version"
 )
 
 // installOptions are those of the command install.
@@ -71,7 +72,7 @@ const installExamples = `  # Install, or update, and wait until it runs
   migrate install --image registry.example.com/sliceshift-manager:v1 --print >install.yaml
 
   # Let nobody scale in the middle of a move
-  migrate install --context east --fence
+  migrate install --context east --image registry.example.com/sliceshift-manager:v1 --fence
 
   # The same, and bounds for movers, in a cluster that is only moved to
   migrate install --context west --crds-only --fence --guard-volumes`
@@ -89,7 +90,7 @@ func newInstallOf(o *installOptions) *cobra.Command {
 		Long: installHelp, Example: installExamples,
 	})
 	flags := cmd.Flags()
-	flags.StringVar(&o.image, "image", "", "image of the manager (default: the one that is installed, or "+config.ManagerImage+")")
+	flags.StringVar(&o.image, "image", "", "image of the manager (default: the one that is installed"+ofBuild()+")")
 	flags.BoolVar(&o.crdsOnly, "crds-only", false, "only the resource definitions")
 	flags.BoolVar(&o.authors, authorsFlag, true, "let nobody use by a Migration an account or a Secret that they may not use; false: let them")
 	flags.BoolVar(&o.fence, fenceFlag, false, "let nobody but a migration scale what the migration holds; false: let them again")
@@ -103,6 +104,14 @@ func newInstallOf(o *installOptions) *cobra.Command {
 	flags.Lookup("dry-run").NoOptDefVal = "client"
 	flags.VarP(o.output, "output", "o", "format of what --print prints (default: yaml)")
 	return cmd
+}
+
+// ofBuild names the image of this build in the help, where it has one.
+func ofBuild() string {
+	if version.Image == "" {
+		return ""
+	}
+	return ", or " + version.Image
 }
 
 // Complete takes from the flags what has no variable. A namespace of the context is
@@ -125,6 +134,8 @@ func (o *installOptions) Validate() error {
 		return command.Usagef("--output is for --print")
 	case o.crdsOnly && o.image != "":
 		return command.Usagef("--image is for the manager, which --crds-only leaves out")
+	case o.prints() && !o.crdsOnly && cmp.Or(o.image, version.Image) == "":
+		return command.Usagef("this build knows no image of the manager that a cluster could pull: give --image")
 	}
 	return nil
 }
@@ -143,6 +154,7 @@ func (o *installOptions) prints() bool { return o.print || o.dryRun.Value == "cl
 // printManifests writes what an installation from nothing would apply.
 func (o *installOptions) printManifests() error {
 	bounded := o.impersonation.Value == constrained
+	o.image = cmp.Or(o.image, version.Image)
 	p, err := o.parts("", bounded)
 	if err != nil {
 		return err
@@ -213,8 +225,10 @@ func (t *target) keepImage(ctx context.Context, p *parts) error {
 	deployment := p.deployment()
 	have, err := t.get(ctx, deployment)
 	switch {
+	case apierrors.IsNotFound(err) && version.Image == "":
+		return command.Usagef("cluster %s has no manager yet, and this build knows no image of it that a cluster could pull: give --image", t.cluster)
 	case apierrors.IsNotFound(err):
-		return nil
+		return setImage(deployment, version.Image)
 	case err != nil:
 		return command.Unreachable(t.cluster, err)
 	}
@@ -227,5 +241,5 @@ func (t *target) keepImage(ctx context.Context, p *parts) error {
 
 // Commands are those that put the manager into a cluster, and take it away.
 func Commands(c *command.Common) []*cobra.Command {
-	return []*cobra.Command{newInstall(c), newUninstall(c)}
+	return command.In(command.Installing, newInstall(c), newUninstall(c))
 }

@@ -43,9 +43,9 @@ func newConsole(args ...string) *commandtest.Console { return commandtest.New(Co
 func TestInstallPrints(t *testing.T) {
 	for name, args := range map[string][]string{
 		"install.yaml":         {"--image", "registry.example.com/manager:v1"},
-		"install_bounded.yaml": {"--impersonation", "constrained"},
+		"install_bounded.yaml": {"--image", "registry.example.com/manager:v1", "--impersonation", "constrained"},
 		"install_fence.yaml":   {"--crds-only", "--fence"},
-		"install_moved.yaml":   {"-n", "movers", "--guard-volumes"},
+		"install_moved.yaml":   {"--image", "registry.example.com/manager:v1", "-n", "movers", "--guard-volumes"},
 		"install_without.yaml": {"--crds-only", "--check-authors=false", "--guard-volumes=false"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -48,7 +48,7 @@ const uninstallExamples = `  # All but the resource definitions
   # In the middle of a move: pause it, and go on later
   migrate pause web -n shop --context east
   migrate uninstall --paused --context east
-  migrate install --context east
+  migrate install --context east --image registry.example.com/sliceshift-manager:v1
   migrate resume web -n shop --context east
 
   # Everything

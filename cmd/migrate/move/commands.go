@@ -3,6 +3,8 @@
 package move
 
 import (
+	"slices"
+
 	"github.com/spf13/cobra"
 
 	"github.com/sliceshift/sliceshift/cmd/migrate/command"
@@ -13,8 +15,9 @@ import (
 
 // Commands are those that move a StatefulSet, and steer its move.
 func Commands(c *command.Common) []*cobra.Command {
-	return []*cobra.Command{
-		newPreflight(c), newPlan(c), newCreate(c), newRun(c), newStatus(c), newReport(c),
-		kept.New(c), newPause(c), newResume(c), newRollback(c), newRecover(c), newBudget(c), newGates(c), newHooks(c), recipe.New(c), ui.New(c),
-	}
+	return slices.Concat(
+		command.In(command.Moving, newPreflight(c), newPlan(c), newRun(c), newCreate(c), newPause(c), newResume(c), newRollback(c), newRecover(c), newBudget(c), newGates(c), newHooks(c)),
+		command.In(command.Looking, newStatus(c), newReport(c), ui.New(c), recipe.New(c)),
+		command.In(command.Storage, kept.New(c)),
+	)
 }

@@ -99,6 +99,15 @@ func (o *named) find(ctx context.Context) (*storedMigration, error) {
 			return nil, fmt.Errorf("cluster %s: reading %s: %w", connection.Name(), k.where, err)
 		}
 	}
+	if all, err := storedIn(ctx, connection, namespace); err == nil {
+		var names []string
+		for _, k := range all {
+			names = append(names, k.Name)
+		}
+		if meant := command.DidYouMean(o.name, names); meant != "" {
+			return nil, &missingError{short: fmt.Sprintf("no migration %s/%s in cluster %s", namespace, o.name, connection.Name()), more: meant}
+		}
+	}
 	return nil, &missingError{
 		short: fmt.Sprintf("no migration %s/%s in cluster %s", namespace, o.name, connection.Name()),
 		more: fmt.Sprintf(": neither a Migration nor a ConfigMap %s, the record of a run; look for it: %s",

@@ -13,9 +13,9 @@ import (
 
 	"github.com/sliceshift/sliceshift/cmd/migrate/command"
 	"github.com/sliceshift/sliceshift/cmd/migrate/move/flags"
-	"github.com/sliceshift/sliceshift/cmd/migrate/move/status"
 	"github.com/sliceshift/sliceshift/internal/records"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/migration/view"
 )
 
 // modeOptions are those of the commands that set the mode of a migration.
@@ -187,7 +187,7 @@ func (o *modeOptions) await(ctx context.Context, k *storedMigration) error {
 			fmt.Fprintf(o.Out, "%s completed: %s\n", k.title(), completed)
 			return true, nil
 		}
-		if stall := status.StallOf(m); stall != nil && stall.Message != stalled {
+		if stall := view.StallOf(m); stall != nil && stall.Message != stalled {
 			stalled = stall.Message
 			fmt.Fprintf(o.ErrOut, "stalled: %s: %s\n", stall.Reason, stall.Message)
 			if stall.Remedy != "" {

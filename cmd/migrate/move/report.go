@@ -9,10 +9,10 @@ import (
 
 	"github.com/sliceshift/sliceshift/cmd/migrate/command"
 	"github.com/sliceshift/sliceshift/cmd/migrate/kept"
-	"github.com/sliceshift/sliceshift/cmd/migrate/move/status"
 	"github.com/sliceshift/sliceshift/cmd/migrate/terminal"
 	"github.com/sliceshift/sliceshift/migration/report"
 	"github.com/sliceshift/sliceshift/migration/report/page"
+	"github.com/sliceshift/sliceshift/migration/view"
 )
 
 // reportOptions are those of the command report.
@@ -64,7 +64,7 @@ func (o *reportOptions) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	at := report.Place{Cluster: k.connection.Name(), Record: k.where, Destination: status.DestinationOf(k.Migration)}
+	at := report.Place{Cluster: k.connection.Name(), Record: k.where, Destination: view.DestinationOf(k.Migration)}
 	r := report.Of(k.Migration, at, o.Clock.Now()).WithLog(entries)
 	left, err := kept.Of(ctx, k.connection.Live(), k.kubectl(), k.Migration)
 	if err != nil {

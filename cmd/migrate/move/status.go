@@ -14,17 +14,23 @@ import (
 	"github.com/sliceshift/sliceshift/cmd/migrate/terminal"
 	"github.com/sliceshift/sliceshift/internal/records"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/migration/view"
 )
 
 // statusOptions are those of the command status.
 type statusOptions struct {
 	named
-	output  *command.Choice
-	watch   bool
+	output *command.Choice
+	watch  bool
+	// all lists those of all namespaces.
+	all     bool
 	timeout time.Duration
 }
 
-const statusHelp = `Shows where a migration is: of a Migration, or, when there is none, of the record that a
+const statusHelp = `Without a name it lists the migrations of the namespace, or with -A of all: Migrations, and
+the records of runs.
+
+With a name it shows where that migration is: of a Migration, or, when there is none, of the record that a
 run keeps beside the StatefulSet.
 
 With -w it is shown again whenever it changes, until the migration is completed: on a
@@ -36,7 +42,10 @@ Exit codes: 0 done, with -w completed; 1 error or interrupted, without -w also t
 no such migration; 2 usage; 3 the migration is stalled (without -w), or nobody drives it; 4 timeout, or with -w
 the migration has not appeared.`
 
-const statusExamples = `  # Where it is
+const statusExamples = `  # All that is moving
+  migrate status -A --context east
+
+  # Where one is
   migrate status web -n shop --context east
 
   # Watch it to its end
@@ -46,19 +55,40 @@ const statusExamples = `  # Where it is
   migrate status web -n shop --context east -o json | jq .status.moved`
 
 func newStatus(c *command.Common) *cobra.Command {
-	o := &statusOptions{named: named{Common: c}, output: command.NewChoice("table", "table", "json", "yaml")}
+	o := &statusOptions{named: named{Common: c}, output: command.NewChoice("table", "table", "wide", "json", "yaml")}
 	cmd := c.Command(o, &cobra.Command{
-		Use: "status NAME", Short: "Show where a migration is",
+		Use: "status [NAME]", Short: "List migrations, or show where one is",
 		Long: statusHelp, Example: statusExamples,
 	})
 	cmd.Flags().VarP(o.output, "output", "o", "format of the output")
+	cmd.Flags().BoolVarP(&o.all, "all-namespaces", "A", false, "without a name: list the migrations of all namespaces")
 	cmd.Flags().BoolVarP(&o.watch, "watch", "w", false, "show it again whenever it changes, until it is completed")
 	cmd.Flags().DurationVar(&o.timeout, "timeout", 0, "with -w: give up after so long (default: never, once it is there)")
 	return cmd
 }
 
+// Complete takes the name, if there is one.
+func (o *statusOptions) Complete(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	return o.named.Complete(cmd, args)
+}
+
 // Validate refuses what cannot be meant.
 func (o *statusOptions) Validate() error {
+	if o.name == "" && o.watch {
+		return command.Usagef("-w shows one migration: give its name")
+	}
+	if o.name != "" && o.output.Value == "wide" {
+		return command.Usagef("-o wide is for the list, without a name")
+	}
+	if o.name != "" && o.all {
+		return command.Usagef("--all-namespaces is for the list, without a name")
+	}
+	if o.all && *o.Config.Namespace != "" {
+		return command.Usagef("--namespace and --all-namespaces exclude each other")
+	}
 	if o.timeout != 0 && !o.watch {
 		return command.Usagef("--timeout is for -w")
 	}
@@ -67,6 +97,9 @@ func (o *statusOptions) Validate() error {
 
 // Run prints the status once, or until it is completed.
 func (o *statusOptions) Run(ctx context.Context) error {
+	if o.name == "" {
+		return o.list(ctx)
+	}
 	if o.watch {
 		return command.Within(ctx, o.timeout, o.watched)
 	}
@@ -84,7 +117,7 @@ func (o *statusOptions) Run(ctx context.Context) error {
 	if err := o.refuseUndriven(k); err != nil {
 		return err
 	}
-	if stall := status.StallOf(k.Migration); stall != nil {
+	if stall := view.StallOf(k.Migration); stall != nil {
 		return command.Refusedf("%s is stalled: %s", k.title(), stall.Reason)
 	}
 	return nil

@@ -10,8 +10,11 @@ import (
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sliceshift/sliceshift/cmd/migrate/command"
 	"github.com/sliceshift/sliceshift/cmd/migrate/move/admission"
@@ -131,6 +134,7 @@ func (o *moveOptions) open(ctx context.Context, wrap func(*rest.Config)) (*task,
 	if err := t.load(ctx); err != nil {
 		return nil, err
 	}
+	o.hintName(ctx, t)
 	id, err := t.destination.ID(ctx)
 	if err != nil {
 		return nil, command.Unreachable(t.destination.Name(), err)
@@ -142,6 +146,28 @@ func (o *moveOptions) open(ctx context.Context, wrap func(*rest.Config)) (*task,
 		records.DestinationAnnotationKey: string(id), records.DestinationNameAnnotationKey: t.destination.Name(),
 	}
 	return t, nil
+}
+
+// hintName asks for the StatefulSet that may have been meant, where there is none of the name. What stands in the way is reported by
+// the checks.
+func (o *moveOptions) hintName(ctx context.Context, t *task) {
+	set := &unstructured.Unstructured{}
+	set.SetGroupVersionKind(schema.FromAPIVersionAndKind(o.requested.Spec.Source.APIVersion, "StatefulSet"))
+	if t.recorded != nil || !apierrors.IsNotFound(t.source.Live().Get(ctx, client.ObjectKey{Namespace: o.namespace, Name: o.set}, set)) {
+		return
+	}
+	all := &unstructured.UnstructuredList{}
+	all.SetGroupVersionKind(set.GroupVersionKind().GroupVersion().WithKind("StatefulSetList"))
+	if err := t.source.Live().List(ctx, all, client.InNamespace(o.namespace)); err != nil {
+		return
+	}
+	var names []string
+	for i := range all.Items {
+		names = append(names, all.Items[i].GetName())
+	}
+	if meant := command.DidYouMean(o.set, names); meant != "" {
+		fmt.Fprintf(o.ErrOut, "no StatefulSet %s/%s in cluster %s%s\n", o.namespace, o.set, t.source.Name(), meant)
+	}
 }
 
 // chooseTransport has relayed what nobody says a way for, between two clusters, and says so.

@@ -24,7 +24,7 @@ import (
 
 // Commands are those for one StatefulSet of apps.sliceshift.io.
 func Commands(c *command.Common) []*cobra.Command {
-	return []*cobra.Command{newRollout(c), newAdopt(c)}
+	return command.In(command.Storage, newRollout(c), newAdopt(c))
 }
 
 // named are the options of a command for one StatefulSet.
@@ -90,6 +90,16 @@ func (o *named) notFound(ctx context.Context, connection *clusters.Connection, k
 	missing := fmt.Errorf("no %s StatefulSet %s in cluster %s", slicesapi.GroupVersion, key, connection.Name())
 	if err := connection.Live().Get(ctx, key, &appsv1.StatefulSet{}); err == nil {
 		return fmt.Errorf("%w, but one of apps/v1: use kubectl rollout for it, or %q first", missing, o.Again("adopt", key.Name, key.Namespace))
+	}
+	var all slicesapi.StatefulSetList
+	if err := connection.Live().List(ctx, &all, client.InNamespace(key.Namespace)); err == nil {
+		var names []string
+		for i := range all.Items {
+			names = append(names, all.Items[i].Name)
+		}
+		if meant := command.DidYouMean(key.Name, names); meant != "" {
+			return fmt.Errorf("%w%s", missing, meant)
+		}
 	}
 	return fmt.Errorf("%w; look for it: %s", missing, plan.Kubectl(connection.Name(), connection.Flags()).Do("get", "statefulsets."+slicesapi.GroupVersion.Group, "-A"))
 }

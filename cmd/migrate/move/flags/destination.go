@@ -14,17 +14,24 @@ type Destination struct {
 	Kubeconfig, Context, Namespace, Name string
 }
 
+// whereTo is the title of these flags in the help.
+const whereTo = "Where to"
+
 // Add adds all of them.
 func (f *Destination) Add(flags *pflag.FlagSet) {
-	flags.StringVar(&f.Kubeconfig, "to-kubeconfig", "", "kubeconfig file of the destination's cluster (default: the source's)")
-	flags.StringVar(&f.Context, "to-context", "", "context of the destination's cluster (default: the source's, or the current one of --to-kubeconfig)")
-	f.AddPlace(flags)
+	command.FlagGroup(flags, whereTo, func() {
+		flags.StringVar(&f.Kubeconfig, "to-kubeconfig", "", "kubeconfig file of the destination's cluster (default: the source's)")
+		flags.StringVar(&f.Context, "to-context", "", "context of the destination's cluster (default: the source's, or the current one of --to-kubeconfig)")
+		f.AddPlace(flags)
+	})
 }
 
 // AddPlace adds those that say where in the cluster.
 func (f *Destination) AddPlace(flags *pflag.FlagSet) {
-	flags.StringVar(&f.Namespace, "to-namespace", "", "namespace of the destination (default: the source's)")
-	flags.StringVar(&f.Name, "to-name", "", "name of the destination StatefulSet (default: the source's)")
+	command.FlagGroup(flags, whereTo, func() {
+		flags.StringVar(&f.Namespace, "to-namespace", "", "namespace of the destination (default: the source's)")
+		flags.StringVar(&f.Name, "to-name", "", "name of the destination StatefulSet (default: the source's)")
+	})
 }
 
 // Empty says whether none was given.

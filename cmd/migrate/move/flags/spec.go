@@ -82,34 +82,50 @@ func (f *Spec) Add(flags *pflag.FlagSet) {
 	f.splitBudget = command.NewChoice("proportional", "proportional", "source", "destination")
 	f.kind = command.NewChoice("apps/v1", "apps/v1", slicesapi.GroupVersion.String())
 	f.toKind = command.NewChoice("", "apps/v1", slicesapi.GroupVersion.String())
-	flags.Var(f.kind, Kind, "apiVersion of the source StatefulSet")
-	flags.Var(f.toKind, ToKind, "apiVersion of the destination StatefulSet (default: the source's)")
-	flags.Var(f.order, Order, "end of the source that moves first")
-	flags.Int32Var(&f.count, Count, 0, "how many ordinals move; the application then stays split (default: all)")
-	flags.Var(f.splitBudget, SplitBudget, "who has the disruption budget while the application stays split")
-	flags.StringVar(&f.maxUnavailable, MaxUnavailable, "", "how many replicas of the whole application may be unavailable at once, as `N|N%` (default: what the PodDisruptionBudget allows, or 1)")
-	flags.DurationVar(&f.minReady, MinReady, 0, "how long a moved replica must be Ready before the next one moves")
-	flags.DurationVar(&f.deadline, Deadline, 10*time.Minute, "how long one step of an ordinal may take before it counts as stalled")
-	flags.StringToStringVar(&f.storageClasses, StorageClass, nil, "the destination's storage class for the claims of a template, as `TEMPLATE=CLASS` (repeatable)")
-	flags.StringToStringVar(&f.accessModes, AccessModes, nil, "the access modes of the destination's new volumes for the claims of a template, as `TEMPLATE=MODE[+MODE]` (repeatable)")
-	for _, name := range []string{StorageClass, AccessModes} {
-		flags.Lookup(name).DefValue = "" // [] says nothing to people
-	}
-	flags.StringSliceVar(&f.shared, Shared, nil, "the volumes of `TEMPLATE` are a path on a machine (hostPath, local), and it holds the same files in both clusters; or a volume of the pods, which find there what they need (repeatable)")
-	flags.Lookup(Shared).DefValue = ""
-	flags.StringArrayVar(&f.volume, Volume, nil, volumeHelp)
-	flags.Lookup(Volume).DefValue = ""
-	flags.BoolVar(&f.exportServices, ExportServices, false, "make a ServiceExport for the governing Service on both sides")
-	flags.BoolVar(&f.exportOrdinals, ExportOrdinals, false, "make a Service and a ServiceExport for each ordinal, on the side that holds it: its name survives the move")
-	flags.BoolVar(&f.createNamespace, "create-namespace", false, "create the destination's namespace when it does not exist")
-	flags.StringVar(&f.hooks, Hooks, "", "`FILE` with hooks: a field hooks, as in the spec of a Migration")
-	flags.StringVar(&f.gates, Gates, "", "`FILE` with health gates: a field gates, as in the spec of a Migration")
-	f.recipe.Add(flags)
-	f.schedule.add(flags)
-	flags.BoolVar(&f.pauseWriters, PauseWriters, false, "pause who else writes the source, as its operator, a ScaledObject or Flux, by the setting that each documents, and end that at the end")
-	flags.StringSliceVar(&f.pausedByHand, PausedByHand, nil, "a writer that you have paused where it is not seen, as in the cluster of Argo CD: KIND/NAMESPACE/NAME")
-	f.dependencies.add(flags)
-	flags.Var(f.cleanup, Cleanup, "what happens to the source's objects at the end; the storage itself always stays")
+	f.addOrdinals(flags)
+	f.addVolumes(flags)
+	command.FlagGroup(flags, "What pods need besides volumes", func() {
+		f.dependencies.add(flags)
+		flags.BoolVar(&f.exportServices, ExportServices, false, "make a ServiceExport for the governing Service on both sides")
+		flags.BoolVar(&f.exportOrdinals, ExportOrdinals, false, "make a Service and a ServiceExport for each ordinal, on the side that holds it: its name survives the move")
+		flags.BoolVar(&f.createNamespace, "create-namespace", false, "create the destination's namespace when it does not exist")
+	})
+	command.FlagGroup(flags, "When, and what must hold", func() {
+		f.schedule.add(flags)
+		flags.StringVar(&f.hooks, Hooks, "", "`FILE` with hooks: a field hooks, as in the spec of a Migration")
+		flags.StringVar(&f.gates, Gates, "", "`FILE` with health gates: a field gates, as in the spec of a Migration")
+		f.recipe.Add(flags)
+		flags.BoolVar(&f.pauseWriters, PauseWriters, false, "pause who else writes the source, as its operator, a ScaledObject or Flux, by the setting that each documents, and end that at the end")
+		flags.StringSliceVar(&f.pausedByHand, PausedByHand, nil, "a writer that you have paused where it is not seen, as in the cluster of Argo CD: KIND/NAMESPACE/NAME")
+	})
+}
+
+// addOrdinals adds the flags about which ordinals move, and how many at once.
+func (f *Spec) addOrdinals(flags *pflag.FlagSet) {
+	command.FlagGroup(flags, "What moves, and how", func() {
+		flags.Var(f.kind, Kind, "apiVersion of the source StatefulSet")
+		flags.Var(f.toKind, ToKind, "apiVersion of the destination StatefulSet (default: the source's)")
+		flags.Var(f.order, Order, "end of the source that moves first")
+		flags.Int32Var(&f.count, Count, 0, "how many ordinals move; the application then stays split (default: all)")
+		flags.Var(f.splitBudget, SplitBudget, "who has the disruption budget while the application stays split")
+		flags.StringVar(&f.maxUnavailable, MaxUnavailable, "", "how many replicas of the whole application may be unavailable at once, as `N|N%` (default: what the PodDisruptionBudget allows, or 1)")
+		flags.DurationVar(&f.minReady, MinReady, 0, "how long a moved replica must be Ready before the next one moves")
+		flags.DurationVar(&f.deadline, Deadline, 10*time.Minute, "how long one step of an ordinal may take before it counts as stalled")
+		flags.Var(f.cleanup, Cleanup, "what happens to the source's objects at the end; the storage itself always stays")
+	})
+}
+
+// addVolumes adds the flags about how data moves.
+func (f *Spec) addVolumes(flags *pflag.FlagSet) {
+	command.FlagGroup(flags, "Volumes", func() {
+		flags.StringArrayVar(&f.volume, Volume, nil, volumeHelp)
+		flags.StringToStringVar(&f.storageClasses, StorageClass, nil, "the destination's storage class for the claims of a template, as `TEMPLATE=CLASS` (repeatable)")
+		flags.StringToStringVar(&f.accessModes, AccessModes, nil, "the access modes of the destination's new volumes for the claims of a template, as `TEMPLATE=MODE[+MODE]` (repeatable)")
+		for _, name := range []string{StorageClass, AccessModes} {
+			flags.Lookup(name).DefValue = "" // [] says nothing to people
+		}
+		flags.StringSliceVar(&f.shared, Shared, nil, "the volumes of `TEMPLATE` are a path on a machine (hostPath, local), and it holds the same files in both clusters; or a volume of the pods, which find there what they need (repeatable)")
+	})
 }
 
 // Given says whether a flag was set by its user.

@@ -8,11 +8,11 @@ import (
 	"time"
 
 	"github.com/sliceshift/sliceshift/cmd/migrate/move/preview"
-	"github.com/sliceshift/sliceshift/cmd/migrate/move/status"
 	"github.com/sliceshift/sliceshift/cmd/migrate/terminal"
 	"github.com/sliceshift/sliceshift/migration"
 	"github.com/sliceshift/sliceshift/migration/plan"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/migration/view"
 )
 
 // Tracker turns the passes of an engine into events for people: each thing once, when it
@@ -26,7 +26,7 @@ type Tracker struct {
 	// seals are those of the ordinal on its way that were reported, by claim templates.
 	seals map[string]string
 	// heldAhead is what was reported last of copies for later turns that are refused.
-	heldAhead status.Stall
+	heldAhead view.Stall
 	// fewestAvailable is the fewest available replicas that were observed; -1: none yet.
 	fewestAvailable int32
 	writes          int
@@ -85,10 +85,10 @@ func (t *Tracker) Observe(now time.Time, m *api.Migration, outcome migration.Out
 
 // ahead is the event of copies for later turns that a cluster refuses, when it is a new one.
 func (t *Tracker) ahead(now time.Time, m *api.Migration) []Event {
-	held := status.AheadOf(m)
+	held := view.AheadOf(m)
 	switch {
 	case held == nil:
-		t.heldAhead = status.Stall{}
+		t.heldAhead = view.Stall{}
 		return nil
 	case *held == t.heldAhead:
 		return nil

@@ -35,7 +35,6 @@ type Flags struct {
 func (f *Flags) Add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.recipe, Flag, "", "what is known of the system that moves, as `NAME|FILE`: its gates, order and names, below what you say yourself")
 	flags.StringArrayVar(&f.set, FlagSet, nil, "a parameter of the recipe, as `KEY=VALUE` (repeatable)")
-	flags.Lookup(FlagSet).DefValue = "" // [] says nothing to people
 }
 
 // Apply puts the recipe that was chosen into the spec of a move of the set. nil: none was chosen.

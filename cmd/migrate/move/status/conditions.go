@@ -10,13 +10,14 @@ import (
 
 	"github.com/sliceshift/sliceshift/cmd/migrate/terminal"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/migration/view"
 )
 
 // conditionOrder is that of a migration's life.
 var conditionOrder = []string{api.ConditionAccepted, api.ConditionProgressing, api.ConditionStalled, api.ConditionCompleted}
 
 // conditions writes the conditions as a tree. What the page has said already, why it is stalled, is not said again.
-func (g *Page) conditions(conditions []metav1.Condition, said *Stall) {
+func (g *Page) conditions(conditions []metav1.Condition, said *view.Stall) {
 	branch, last := "|- ", "`- "
 	if g.Unicode {
 		branch, last = "├─ ", "└─ "
@@ -34,7 +35,7 @@ func (g *Page) conditions(conditions []metav1.Condition, said *Stall) {
 	}
 }
 
-func (g *Page) condition(kind string, c *metav1.Condition, said *Stall) (text string, paint func(string) string) {
+func (g *Page) condition(kind string, c *metav1.Condition, said *view.Stall) (text string, paint func(string) string) {
 	if c == nil {
 		return fmt.Sprintf("%-12s -", kind), g.Paint.Dim
 	}
@@ -44,7 +45,7 @@ func (g *Page) condition(kind string, c *metav1.Condition, said *Stall) (text st
 		text += "  " + c.Reason
 	}
 	text += fmt.Sprintf(" (%s)", terminal.Coarse(since(g.Now, c.LastTransitionTime.Time)))
-	if message, _ := CutRemedy(c.Message); message != "" && !stalled && (said == nil || message != said.Message) {
+	if message, _ := view.CutRemedy(c.Message); message != "" && !stalled && (said == nil || message != said.Message) {
 		text += ": " + message
 	}
 	switch {

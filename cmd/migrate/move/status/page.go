@@ -12,6 +12,7 @@ import (
 	"github.com/sliceshift/sliceshift/internal/records"
 	"github.com/sliceshift/sliceshift/migration/schedule"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/migration/view"
 )
 
 // Page is a migration's status for people.
@@ -80,9 +81,9 @@ func (g *Page) Show(m *api.Migration, cluster, record string) string {
 	for i, run := range status.Hooks {
 		g.hook(i, run)
 	}
-	stall := StallOf(m)
+	stall := view.StallOf(m)
 	g.stall("Stalled", stall, g.Paint.Red)
-	g.stall("Ahead", AheadOf(m), g.Paint.Yellow)
+	g.stall("Ahead", view.AheadOf(m), g.Paint.Yellow)
 	if records.Completed(m) == "" {
 		for i, w := range status.Warnings {
 			g.entry("Warnings", i, w.Reason+": "+w.Message, g.Paint.Yellow)
@@ -99,7 +100,7 @@ func (g *Page) Show(m *api.Migration, cluster, record string) string {
 }
 
 // stall says what holds something up, and what mends it; nil: nothing does.
-func (g *Page) stall(name string, stall *Stall, paint func(string) string) {
+func (g *Page) stall(name string, stall *view.Stall, paint func(string) string) {
 	if stall == nil {
 		return
 	}

@@ -98,20 +98,3 @@ func TestChangeText(t *testing.T) {
 		})
 	}
 }
-
-// TestDestinationOf: the destination's cluster is called as its first user did, or as its slice is; else it is not known.
-func TestDestinationOf(t *testing.T) {
-	named, other, unseen := movetest.Moving(1, 4), movetest.Moving(1, 4), movetest.Moving(1, 4)
-	named.Annotations = map[string]string{records.DestinationNameAnnotationKey: "abroad"}
-	other.Spec.Destination.Namespace, unseen.Status.Destination = "store", nil
-	here := movetest.Moving(1, 4)
-	here.Spec.Destination.Namespace = ""
-	for want, m := range map[string]*api.Migration{"abroad": named, "west": here, "": other} {
-		if got := DestinationOf(m); got != want {
-			t.Errorf("%q, want %q", got, want)
-		}
-	}
-	if got := DestinationOf(unseen); got != "" {
-		t.Errorf("of a destination that was not seen it says %q", got)
-	}
-}

@@ -10,9 +10,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/sliceshift/sliceshift/cmd/migrate/move/ui/view"
 	"github.com/sliceshift/sliceshift/internal/records"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/migration/view"
 )
 
 const (

@@ -19,8 +19,8 @@ import (
 
 	"github.com/sliceshift/sliceshift/cmd/migrate/commandtest"
 	"github.com/sliceshift/sliceshift/cmd/migrate/move/movetest"
-	"github.com/sliceshift/sliceshift/cmd/migrate/move/ui/view"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/migration/view"
 )
 
 func named(name, version string) *api.Migration {

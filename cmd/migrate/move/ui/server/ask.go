@@ -9,11 +9,11 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/sliceshift/sliceshift/cmd/migrate/move/ui/view"
 	"github.com/sliceshift/sliceshift/internal/records"
 	"github.com/sliceshift/sliceshift/migration/preflight"
 	"github.com/sliceshift/sliceshift/migration/report/chart"
 	"github.com/sliceshift/sliceshift/migration/report/page"
+	"github.com/sliceshift/sliceshift/migration/view"
 )
 
 // document is a page of facts and tables, its timeline as an image, and the checks before a move.

@@ -13,11 +13,11 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/sliceshift/sliceshift/cmd/migrate/move/ui/board"
-	"github.com/sliceshift/sliceshift/cmd/migrate/move/ui/view"
 	"github.com/sliceshift/sliceshift/internal/printable"
 	"github.com/sliceshift/sliceshift/internal/records"
 	"github.com/sliceshift/sliceshift/migration/preflight"
 	"github.com/sliceshift/sliceshift/migration/report/page"
+	"github.com/sliceshift/sliceshift/migration/view"
 )
 
 //go:embed static

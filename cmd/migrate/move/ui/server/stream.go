@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/sliceshift/sliceshift/cmd/migrate/move/ui/board"
-	"github.com/sliceshift/sliceshift/cmd/migrate/move/ui/view"
 	"github.com/sliceshift/sliceshift/internal/printable"
+	"github.com/sliceshift/sliceshift/migration/view"
 )
 
 const (

@@ -9,13 +9,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"pgregory.net/rapid"
 
-	"github.com/sliceshift/sliceshift/cmd/migrate/commandtest"
-	"github.com/sliceshift/sliceshift/cmd/migrate/move/movetest"
+	"github.com/sliceshift/sliceshift/internal/records"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/migration/view/viewtest"
 )
 
 func with(m *api.Migration, conditions ...metav1.Condition) *api.Migration {
-	m.Status.Conditions = movetest.Conditions(time.Minute, conditions...)
+	m.Status.Conditions = viewtest.Conditions(time.Minute, conditions...)
 	return m
 }
 
@@ -27,7 +27,7 @@ func inMode(m *api.Migration, mode api.Mode) *api.Migration {
 // TestState: how a migration stands, in one word.
 func TestState(t *testing.T) {
 	unbegun := func(conditions ...metav1.Condition) *api.Migration {
-		m := with(movetest.Moving(0, 4), conditions...)
+		m := with(viewtest.Moving(0, 4), conditions...)
 		m.Status.Baseline = nil
 		return m
 	}
@@ -37,18 +37,18 @@ func TestState(t *testing.T) {
 	}{
 		"not looked at":       {unbegun(), StateWaiting},
 		"refused":             {unbegun(metav1.Condition{Type: api.ConditionAccepted, Status: metav1.ConditionFalse, Reason: "NoRight"}), StateRefused},
-		"on its way":          {movetest.InFlight(), StateMoving},
-		"between two":         {movetest.Moving(2, 4), StateMoving},
-		"stalled":             {movetest.Stalled(), StateStalled},
-		"stalled in a pause":  {inMode(movetest.Stalled(), api.ModePause), StateStalled},
-		"to be paused":        {movetest.InMode(api.ModePause), StatePausing},
-		"paused":              {inMode(movetest.Moving(2, 4), api.ModePause), StatePaused},
-		"going back":          {movetest.InMode(api.ModeRollback), StateRollingBack},
-		"recovering":          {movetest.InMode(api.ModeRecover), StateRecovering},
-		"outside of a window": {with(movetest.Moving(2, 4), metav1.Condition{Type: api.ConditionProgressing, Status: metav1.ConditionFalse, Reason: api.ReasonPaused}), StateWaiting},
-		"moved":               {movetest.Completed(), StateMoved},
-		"rolled back":         {movetest.RolledBack(), StateRolledBack},
-		"recovered":           {with(movetest.Moving(0, 4), metav1.Condition{Type: api.ConditionCompleted, Status: metav1.ConditionTrue, Reason: api.ReasonRecovered}), StateRecovered},
+		"on its way":          {viewtest.InFlight(), StateMoving},
+		"between two":         {viewtest.Moving(2, 4), StateMoving},
+		"stalled":             {viewtest.Stalled(), StateStalled},
+		"stalled in a pause":  {inMode(viewtest.Stalled(), api.ModePause), StateStalled},
+		"to be paused":        {viewtest.InMode(api.ModePause), StatePausing},
+		"paused":              {inMode(viewtest.Moving(2, 4), api.ModePause), StatePaused},
+		"going back":          {viewtest.InMode(api.ModeRollback), StateRollingBack},
+		"recovering":          {viewtest.InMode(api.ModeRecover), StateRecovering},
+		"outside of a window": {with(viewtest.Moving(2, 4), metav1.Condition{Type: api.ConditionProgressing, Status: metav1.ConditionFalse, Reason: api.ReasonPaused}), StateWaiting},
+		"moved":               {viewtest.Completed(), StateMoved},
+		"rolled back":         {viewtest.RolledBack(), StateRolledBack},
+		"recovered":           {with(viewtest.Moving(0, 4), metav1.Condition{Type: api.ConditionCompleted, Status: metav1.ConditionTrue, Reason: api.ReasonRecovered}), StateRecovered},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := NewRow(tc.m, false).State; got != tc.want {
@@ -64,13 +64,13 @@ func TestHold(t *testing.T) {
 		m    *api.Migration
 		want *Hold
 	}{
-		"nothing":  {movetest.Moving(1, 4), nil},
-		"a pod":    {movetest.InFlight(), &Hold{Reason: api.ReasonPodNotReady, Message: "waiting until pod shop/web-2 in cluster west is Ready", Since: commandtest.Noon.Add(-2 * time.Minute)}},
-		"a person": {movetest.Stalled(), &Hold{Reason: api.ReasonPodNotReady, Message: "ordinal 2 has been at AwaitReadiness for longer than 10s", Remedy: "kubectl describe pod -n shop web-2", Stalled: true, Since: commandtest.Noon}},
-		"the end":  {movetest.Completed(), nil},
+		"nothing":  {viewtest.Moving(1, 4), nil},
+		"a pod":    {viewtest.InFlight(), &Hold{Reason: api.ReasonPodNotReady, Message: "waiting until pod shop/web-2 in cluster west is Ready", Since: viewtest.Noon.Add(-2 * time.Minute)}},
+		"a person": {viewtest.Stalled(), &Hold{Reason: api.ReasonPodNotReady, Message: "ordinal 2 has been at AwaitReadiness for longer than 10s", Remedy: "kubectl describe pod -n shop web-2", Stalled: true, Since: viewtest.Noon}},
+		"the end":  {viewtest.Completed(), nil},
 		"a right": {
 			with(&api.Migration{}, metav1.Condition{Type: api.ConditionAccepted, Status: metav1.ConditionFalse, Reason: "NoRight", Message: "it may not. To mend it: bind the role"}),
-			&Hold{Reason: "NoRight", Message: "it may not", Remedy: "bind the role", Since: commandtest.Noon.Add(-time.Minute)},
+			&Hold{Reason: "NoRight", Message: "it may not", Remedy: "bind the role", Since: viewtest.Noon.Add(-time.Minute)},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -93,15 +93,15 @@ func TestOrdinals(t *testing.T) {
 	}{
 		"not looked at": {&api.Migration{}, []Ordinal{}},
 		"one comes": {
-			at(movetest.InFlight(), api.SliceStatus{Replicas: 2, Available: 2}, api.SliceStatus{Start: 2, Replicas: 2, Available: 1}),
+			at(viewtest.InFlight(), api.SliceStatus{Replicas: 2, Available: 2}, api.SliceStatus{Start: 2, Replicas: 2, Available: 1}),
 			[]Ordinal{{0, AtSource, Ready, false}, {1, AtSource, Ready, false}, {2, AtDestination, NotReady, true}, {3, AtDestination, Ready, false}},
 		},
 		"one is away": {
-			at(movetest.InFlight(), api.SliceStatus{Replicas: 2, Available: 2}, api.SliceStatus{Start: 3, Replicas: 1, Available: 1}),
+			at(viewtest.InFlight(), api.SliceStatus{Replicas: 2, Available: 2}, api.SliceStatus{Start: 3, Replicas: 1, Available: 1}),
 			[]Ordinal{{0, AtSource, Ready, false}, {1, AtSource, Ready, false}, {2, Away, NotReady, true}, {3, AtDestination, Ready, false}},
 		},
 		"one of two is down": {
-			at(movetest.Moving(2, 4), api.SliceStatus{Replicas: 2, Available: 1}, api.SliceStatus{Start: 2, Replicas: 2}),
+			at(viewtest.Moving(2, 4), api.SliceStatus{Replicas: 2, Available: 1}, api.SliceStatus{Start: 2, Replicas: 2}),
 			[]Ordinal{{0, AtSource, Unknown, false}, {1, AtSource, Unknown, false}, {2, AtDestination, NotReady, false}, {3, AtDestination, NotReady, false}},
 		},
 	} {
@@ -119,7 +119,7 @@ func TestOrdinalsCount(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		total := rapid.Int32Range(1, 12).Draw(t, "total")
 		moved := rapid.Int32Range(0, total).Draw(t, "moved")
-		m := movetest.Moving(moved, total)
+		m := viewtest.Moving(moved, total)
 		m.Status.Source.Available = rapid.Int32Range(0, total-moved).Draw(t, "available at the source")
 		m.Status.Destination.Available = rapid.Int32Range(0, moved).Draw(t, "available at the destination")
 		if rapid.Bool().Draw(t, "on its way") {
@@ -150,21 +150,21 @@ func TestOrdinalsCount(t *testing.T) {
 func TestPace(t *testing.T) {
 	past := func(direction api.Direction, seconds ...int) (out []api.PastHandoff) {
 		for _, each := range seconds {
-			out = append(out, api.PastHandoff{Direction: direction, StartTime: metav1.NewMicroTime(commandtest.Noon), EndTime: metav1.NewMicroTime(commandtest.Noon.Add(time.Duration(each) * time.Second))})
+			out = append(out, api.PastHandoff{Direction: direction, StartTime: metav1.NewMicroTime(viewtest.Noon), EndTime: metav1.NewMicroTime(viewtest.Noon.Add(time.Duration(each) * time.Second))})
 		}
 		return out
 	}
 	left := func(s int64) *int64 { return &s }
-	back := movetest.Moving(2, 4)
+	back := viewtest.Moving(2, 4)
 	back.Status.Fence.Direction = api.Back
 	for name, tc := range map[string]struct {
 		m    *api.Migration
 		past []api.PastHandoff
 		want *Pace
 	}{
-		"none yet":         {movetest.Moving(0, 4), nil, nil},
-		"two of four":      {movetest.Moving(2, 4), past(api.Forward, 30, 50), &Pace{2, 50, 30, 50, left(80)}},
-		"all":              {movetest.Moving(4, 4), past(api.Forward, 30, 50, 40), &Pace{3, 40, 30, 50, nil}},
+		"none yet":         {viewtest.Moving(0, 4), nil, nil},
+		"two of four":      {viewtest.Moving(2, 4), past(api.Forward, 30, 50), &Pace{2, 50, 30, 50, left(80)}},
+		"all":              {viewtest.Moving(4, 4), past(api.Forward, 30, 50, 40), &Pace{3, 40, 30, 50, nil}},
 		"back, none yet":   {back, past(api.Forward, 30), nil},
 		"back, one by now": {back, append(past(api.Forward, 30), past(api.Back, 10)...), &Pace{1, 10, 10, 10, left(20)}},
 	} {
@@ -184,21 +184,21 @@ func TestActions(t *testing.T) {
 		record bool
 		want   []Verb
 	}{
-		"running":     {movetest.InFlight(), false, []Verb{Pause, Rollback}},
-		"paused":      {movetest.InMode(api.ModePause), false, []Verb{Resume, Rollback}},
-		"going back":  {movetest.InMode(api.ModeRollback), false, []Verb{Pause, Resume}},
-		"recovering":  {movetest.InMode(api.ModeRecover), false, nil},
-		"moved":       {movetest.Completed(), false, nil},
-		"rolled back": {movetest.RolledBack(), false, []Verb{Resume}},
+		"running":     {viewtest.InFlight(), false, []Verb{Pause, Rollback}},
+		"paused":      {viewtest.InMode(api.ModePause), false, []Verb{Resume, Rollback}},
+		"going back":  {viewtest.InMode(api.ModeRollback), false, []Verb{Pause, Resume}},
+		"recovering":  {viewtest.InMode(api.ModeRecover), false, nil},
+		"moved":       {viewtest.Completed(), false, nil},
+		"rolled back": {viewtest.RolledBack(), false, []Verb{Resume}},
 
-		"going back by itself":                    {byItself(movetest.InMode(api.ModeRollback)), false, []Verb{Pause}},
-		"going back by itself, a run":             {byItself(movetest.InMode(api.ModeRollback)), true, []Verb{Pause, Resume}},
-		"turned back by itself, Run again":        {byItself(movetest.InMode(api.ModeRun)), false, []Verb{Pause, Rollback}},
-		"turned back by itself, Run again, a run": {byItself(movetest.InMode("")), true, []Verb{Pause, Rollback}},
-		"turned back by itself, pause not seen":   {byItself(movetest.InMode(api.ModePause)), false, []Verb{Rollback}},
-		"recovering after that":                   {byItself(movetest.InMode(api.ModeRecover)), false, nil},
-		"back by itself":                          {byItself(movetest.RolledBack()), false, []Verb{Pause}},
-		"back by itself, a run":                   {byItself(movetest.RolledBack()), true, []Verb{Pause, Resume}},
+		"going back by itself":                    {byItself(viewtest.InMode(api.ModeRollback)), false, []Verb{Pause}},
+		"going back by itself, a run":             {byItself(viewtest.InMode(api.ModeRollback)), true, []Verb{Pause, Resume}},
+		"turned back by itself, Run again":        {byItself(viewtest.InMode(api.ModeRun)), false, []Verb{Pause, Rollback}},
+		"turned back by itself, Run again, a run": {byItself(viewtest.InMode("")), true, []Verb{Pause, Rollback}},
+		"turned back by itself, pause not seen":   {byItself(viewtest.InMode(api.ModePause)), false, []Verb{Rollback}},
+		"recovering after that":                   {byItself(viewtest.InMode(api.ModeRecover)), false, nil},
+		"back by itself":                          {byItself(viewtest.RolledBack()), false, []Verb{Pause}},
+		"back by itself, a run":                   {byItself(viewtest.RolledBack()), true, []Verb{Pause, Resume}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var got []Verb
@@ -215,7 +215,7 @@ func TestActions(t *testing.T) {
 			}
 		})
 	}
-	if again, _ := Find(Actions(movetest.RolledBack(), false), Resume); !again.Typed {
+	if again, _ := Find(Actions(viewtest.RolledBack(), false), Resume); !again.Typed {
 		t.Error("to begin anew is not confirmed by the name")
 	}
 }
@@ -233,7 +233,7 @@ func TestResumeAfterAnAutomaticRollback(t *testing.T) {
 		api.ModeRun:      "gate db had failed: to have it go on to the destination, pause it first",
 		api.ModePause:    "has not taken notice of the pause yet",
 	} {
-		if resume, _ := Find(Actions(byItself(movetest.InMode(mode)), false), Resume); !strings.Contains(resume.Refused, want) {
+		if resume, _ := Find(Actions(byItself(viewtest.InMode(mode)), false), Resume); !strings.Contains(resume.Refused, want) {
 			t.Errorf("%s: %q, want %q", mode, resume.Refused, want)
 		}
 	}
@@ -241,31 +241,31 @@ func TestResumeAfterAnAutomaticRollback(t *testing.T) {
 
 // TestDetail: all of a migration, as the page gets it.
 func TestDetail(t *testing.T) {
-	d := NewDetail(movetest.Stalled(), true, "east", commandtest.Noon)
+	d := NewDetail(viewtest.Stalled(), true, "east", viewtest.Noon)
 	if d.Key != "run/shop/web" || d.Where != "ConfigMap shop/sliceshift-web" || d.Report.Destination.Cluster != "west" || d.Budget != 1 || len(d.Ordinals) != 4 {
 		t.Errorf("it is %+v", d)
 	}
 	if d.Handoff == nil || d.Handoff.Step != api.StepAwaitReadiness || d.Handoff.Attempts != 2 {
 		t.Errorf("the handoff is %+v", d.Handoff)
 	}
-	if done := NewDetail(movetest.Completed(), false, "east", commandtest.Noon); done.Key != "migration/shop/web" || done.Where != "Migration shop/web" || done.Handoff != nil {
+	if done := NewDetail(viewtest.Completed(), false, "east", viewtest.Noon); done.Key != "migration/shop/web" || done.Where != "Migration shop/web" || done.Handoff != nil {
 		t.Errorf("at its end it is %+v", done)
 	}
 }
 
 // TestDetailOfCopiesAhead: why copies for later turns wait is shown beside what the move itself waits for, with what mends it.
 func TestDetailOfCopiesAhead(t *testing.T) {
-	m := movetest.InFlight()
-	m.Status.Conditions = append(m.Status.Conditions, movetest.Conditions(time.Minute, metav1.Condition{
+	m := viewtest.InFlight()
+	m.Status.Conditions = append(m.Status.Conditions, viewtest.Conditions(time.Minute, metav1.Condition{
 		Type: api.ConditionAheadHeld, Status: metav1.ConditionTrue, Reason: "CopyStuck", Message: "no space is left. To mend it: free some",
 	})...)
-	want := &Hold{Reason: "CopyStuck", Message: "no space is left", Remedy: "free some", Since: commandtest.Noon.Add(-time.Minute)}
-	d := NewDetail(m, false, "east", commandtest.Noon)
+	want := &Hold{Reason: "CopyStuck", Message: "no space is left", Remedy: "free some", Since: viewtest.Noon.Add(-time.Minute)}
+	d := NewDetail(m, false, "east", viewtest.Noon)
 	if diff := cmp.Diff(want, d.Ahead); diff != "" || d.Hold == nil || d.Hold.Reason != "PodNotReady" {
 		t.Errorf("it waits for %+v; -want +got of what is ahead:\n%s", d.Hold, diff)
 	}
 	m.Status.Conditions = append(m.Status.Conditions, metav1.Condition{Type: api.ConditionCompleted, Status: metav1.ConditionTrue, Reason: api.ReasonMoved})
-	if d := NewDetail(m, false, "east", commandtest.Noon); d.Ahead != nil {
+	if d := NewDetail(m, false, "east", viewtest.Noon); d.Ahead != nil {
 		t.Errorf("at its end: %+v", d.Ahead)
 	}
 }
@@ -282,5 +282,22 @@ func TestSteps(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestDestinationOf: the destination's cluster is called as its first user did, or as its slice is; else it is not known.
+func TestDestinationOf(t *testing.T) {
+	named, other, unseen := viewtest.Moving(1, 4), viewtest.Moving(1, 4), viewtest.Moving(1, 4)
+	named.Annotations = map[string]string{records.DestinationNameAnnotationKey: "abroad"}
+	other.Spec.Destination.Namespace, unseen.Status.Destination = "store", nil
+	here := viewtest.Moving(1, 4)
+	here.Spec.Destination.Namespace = ""
+	for want, m := range map[string]*api.Migration{"abroad": named, "west": here, "": other} {
+		if got := DestinationOf(m); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+	if got := DestinationOf(unseen); got != "" {
+		t.Errorf("of a destination that was not seen it says %q", got)
 	}
 }

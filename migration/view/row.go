@@ -10,7 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/sliceshift/sliceshift/cmd/migrate/move/status"
 	"github.com/sliceshift/sliceshift/internal/records"
 	"github.com/sliceshift/sliceshift/internal/shell"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
@@ -41,7 +40,18 @@ const (
 	StateMoved      State = "moved"
 	StateRolledBack State = "rolled back"
 	StateRecovered  State = "recovered"
+	// StateReleased: it was deleted before its end, and has let go of both StatefulSets.
+	StateReleased State = "released"
 )
+
+// Word returns the state as the status of a Migration has it: RollingBack.
+func (s State) Word() api.State {
+	var word strings.Builder
+	for part := range strings.SplitSeq(string(s), " ") {
+		word.WriteString(strings.ToUpper(part[:1]) + part[1:])
+	}
+	return api.State(word.String())
+}
 
 // Key names a migration among all that are shown: "migration/NAMESPACE/NAME", or "run/NAMESPACE/NAME" for the
 // record of a run.
@@ -58,9 +68,11 @@ type Row struct {
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
 	// Record is true when a run keeps it, in a ConfigMap.
-	Record bool     `json:"record,omitempty"`
-	State  State    `json:"state"`
-	Mode   api.Mode `json:"mode"`
+	Record bool  `json:"record,omitempty"`
+	State  State `json:"state"`
+	// Now is what it does or waits for, as one short sentence.
+	Now  string   `json:"now"`
+	Mode api.Mode `json:"mode"`
 	// Sides are the source and the destination.
 	Sides [2]Side `json:"sides"`
 	// First is the first of Replicas ordinals of the application; both are 0 before it was looked at.
@@ -92,6 +104,7 @@ func (r Row) At(m *api.Migration, now time.Time) Row {
 	}
 	r.State, r.LeftSeconds = StateStalled, nil
 	r.Hold = &Hold{Reason: api.ReasonNotDriven, Message: u.Text(), Remedy: remedy, Stalled: true, Since: u.Since.UTC()}
+	r.Now = r.now()
 	return r
 }
 
@@ -142,6 +155,7 @@ func NewRow(m *api.Migration, record bool) Row {
 		row.First, row.Replicas = base.Start, base.Replicas
 	}
 	if records.Completed(m) != "" {
+		row.Now = row.now()
 		return row
 	}
 	if h := s.Handoff; h != nil {
@@ -154,6 +168,7 @@ func NewRow(m *api.Migration, record bool) Row {
 	if pace := PaceOf(m); pace != nil && row.State != StateStalled {
 		row.LeftSeconds = pace.LeftSeconds
 	}
+	row.Now = row.now()
 	return row
 }
 
@@ -193,6 +208,8 @@ func stateOf(m *api.Migration) State {
 		return StateRolledBack
 	case api.ReasonRecovered:
 		return StateRecovered
+	case api.ReasonReleased:
+		return StateReleased
 	default:
 		return StateMoved
 	}
@@ -201,7 +218,7 @@ func stateOf(m *api.Migration) State {
 	switch {
 	case s.Baseline == nil && accepted != nil && accepted.Status == metav1.ConditionFalse:
 		return StateRefused
-	case status.StallOf(m) != nil:
+	case StallOf(m) != nil:
 		return StateStalled
 	case m.Spec.Mode == api.ModePause && s.Handoff != nil:
 		return StatePausing
@@ -224,7 +241,7 @@ func holdOf(m *api.Migration) *Hold {
 	if records.Completed(m) != "" {
 		return nil
 	}
-	if stall := holdBy(m, api.ConditionStalled, status.StallOf(m)); stall != nil {
+	if stall := holdBy(m, api.ConditionStalled, StallOf(m)); stall != nil {
 		stall.Stalled = true
 		return stall
 	}
@@ -236,7 +253,7 @@ func holdOf(m *api.Migration) *Hold {
 	if c == nil || c.Message == "" || c.Reason == api.ReasonMoving {
 		return nil
 	}
-	message, remedy := status.CutRemedy(c.Message)
+	message, remedy := CutRemedy(c.Message)
 	return &Hold{Reason: c.Reason, Message: message, Remedy: remedy, Since: c.LastTransitionTime.UTC()}
 }
 
@@ -245,11 +262,11 @@ func aheadOf(m *api.Migration) *Hold {
 	if records.Completed(m) != "" {
 		return nil
 	}
-	return holdBy(m, api.ConditionAheadHeld, status.AheadOf(m))
+	return holdBy(m, api.ConditionAheadHeld, AheadOf(m))
 }
 
 // holdBy is what a condition says whose truth is a trouble; nil: there is none.
-func holdBy(m *api.Migration, kind string, trouble *status.Stall) *Hold {
+func holdBy(m *api.Migration, kind string, trouble *Stall) *Hold {
 	if trouble == nil {
 		return nil
 	}

@@ -1,0 +1,155 @@
+package move
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+	"unicode/utf8"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/duration"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sliceshift/sliceshift/cmd/migrate/command"
+	"github.com/sliceshift/sliceshift/cmd/migrate/terminal"
+	"github.com/sliceshift/sliceshift/internal/clusters"
+	"github.com/sliceshift/sliceshift/internal/records"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/migration/view"
+)
+
+// storedIn returns the Migrations and the records of runs of a namespace, by namespace and name; an empty one is all namespaces.
+func storedIn(ctx context.Context, connection *clusters.Connection, namespace string) ([]*storedMigration, error) {
+	served, err := connection.Serves(ctx, &api.Migration{})
+	if err != nil {
+		return nil, err
+	}
+	var all []*storedMigration
+	if served {
+		var resources api.MigrationList
+		if err := connection.Live().List(ctx, &resources, client.InNamespace(namespace)); err != nil {
+			return nil, err
+		}
+		for i := range resources.Items {
+			all = append(all, &storedMigration{Migration: &resources.Items[i], connection: connection})
+		}
+	}
+	var maps corev1.ConfigMapList
+	if err := connection.Live().List(ctx, &maps, client.InNamespace(namespace), client.HasLabels{records.LabelKey}); err != nil {
+		return nil, err
+	}
+	for i := range maps.Items {
+		if m, err := records.Decode(&maps.Items[i]); err == nil { // status NAME reports one that cannot be read
+			m.CreationTimestamp = maps.Items[i].CreationTimestamp
+			all = append(all, &storedMigration{Migration: m, connection: connection, record: true})
+		}
+	}
+	slices.SortFunc(all, func(a, b *storedMigration) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	})
+	return all, nil
+}
+
+// list prints the migrations of a namespace, or of all.
+func (o *statusOptions) list(ctx context.Context) error {
+	connection, namespace, err := o.ConnectTo()
+	if err != nil {
+		return err
+	}
+	where := "namespace " + namespace
+	if o.all {
+		namespace, where = "", "any namespace"
+	}
+	all, err := storedIn(ctx, connection, namespace)
+	if err != nil {
+		return command.Unreachable(connection.Name(), err)
+	}
+	list := &api.MigrationList{TypeMeta: metav1.TypeMeta{APIVersion: api.GroupVersion.String(), Kind: "MigrationList"}, Items: []api.Migration{}}
+	for _, k := range all {
+		list.Items = append(list.Items, *exported(k.Migration))
+	}
+	return terminal.Print(o.Out, o.output.Value, list, func(*api.MigrationList) error {
+		if len(all) == 0 {
+			fmt.Fprintf(o.ErrOut, "No migration found in %s of cluster %s.\n", where, connection.Name())
+			return nil
+		}
+		return o.table(all, connection.ServerTime(o.Clock.Now()))
+	})
+}
+
+// nowColumn is the index of the column NOW, which is wrapped where the terminal is narrow.
+const nowColumn = 3
+
+// table prints migrations as kubectl does, one row each. On a terminal the sentence of what goes on takes several lines rather than
+// make the row wider than that.
+func (o *statusOptions) table(all []*storedMigration, now time.Time) error {
+	wide := o.output.Value == "wide"
+	head := []string{"NAME", "STATE", "MOVED", "NOW", "DESTINATION", "AGE"}
+	if wide {
+		head = append(head, "SOURCE", "MODE", "KEPT IN")
+	}
+	at := nowColumn
+	if o.all {
+		head, at = append([]string{"NAMESPACE"}, head...), at+1
+	}
+	var rows [][]string
+	for _, k := range all {
+		row := view.NewRow(k.Migration, k.record).At(k.Migration, now)
+		cells := []string{row.Name, string(row.State), fmt.Sprintf("%d/%d", row.Moved, row.Total), row.Now, row.Sides[1].Name, age(now, k.CreationTimestamp.Time)}
+		if wide {
+			cells = append(cells, row.Sides[0].Name, string(row.Mode), view.Where(k.Migration, k.record))
+		}
+		if o.all {
+			cells = append([]string{row.Namespace}, cells...)
+		}
+		rows = append(rows, cells)
+	}
+	t := terminal.Table{Head: head}
+	for _, lines := range wrapColumn(head, rows, at, o.Width()) {
+		t.Add(nil, lines...)
+	}
+	return t.Write(o.Out, o.Paint())
+}
+
+// wrapColumn breaks the cells of one column so that rows fit a width; 0 is any width.
+func wrapColumn(head []string, rows [][]string, at, width int) [][]string {
+	const gap = 3
+	widest := make([]int, len(head))
+	for _, row := range append([][]string{head}, rows...) {
+		for i, cell := range row {
+			widest[i] = max(widest[i], utf8.RuneCountInString(cell))
+		}
+	}
+	room := width - 1
+	for i := range widest {
+		if i != at {
+			room -= widest[i] + gap
+		}
+	}
+	if width == 0 || room >= widest[at] {
+		return rows
+	}
+	var out [][]string
+	for _, row := range rows {
+		for nth, line := range terminal.Wrap(row[at], max(room, terminal.LeastWidth)) {
+			cells := make([]string, len(row))
+			if nth == 0 {
+				copy(cells, row)
+			}
+			cells[at] = line
+			out = append(out, cells)
+		}
+	}
+	return out
+}
+
+// age is how long ago something was created, as kubectl prints it.
+func age(now, created time.Time) string {
+	if created.IsZero() {
+		return "<unknown>"
+	}
+	return duration.HumanDuration(now.Sub(created))
+}

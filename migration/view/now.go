@@ -1,0 +1,59 @@
+package view
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+// longestNow is how many characters a sentence of Now has at most.
+const longestNow = 100
+
+// now returns what a migration does or waits for, as one short sentence.
+func (r Row) now() string {
+	switch {
+	case r.State == StateMoved:
+		return "every ordinal that was asked for runs at the destination"
+	case r.State == StateRolledBack, r.State == StateRecovered:
+		return "every ordinal runs at the source"
+	case r.State == StateReleased:
+		return "deleted; each ordinal runs where it was"
+	case r.Hold != nil && r.Hold.Message != "":
+		return brief(r.Hold.Message)
+	case r.Handoff != nil:
+		return strings.TrimSuffix(fmt.Sprintf("ordinal %d: %s", r.Handoff.Ordinal, StepText(r.Handoff.Step)), ": ")
+	case r.State == StatePaused:
+		return "paused; no ordinal is in flight"
+	case r.State == StateWaiting:
+		return "waiting for the manager to look at it"
+	}
+	return "about to begin the next ordinal"
+}
+
+// brief returns the first sentence of a message, short enough for a column.
+func brief(message string) string {
+	first, _, _ := strings.Cut(message, ". ")
+	first, _, _ = strings.Cut(first, "; ")
+	first = strings.TrimSuffix(strings.Join(strings.Fields(first), " "), ".")
+	if utf8.RuneCountInString(first) <= longestNow {
+		return first
+	}
+	runes := []rune(first)[:longestNow-1]
+	cut := string(runes)
+	if blank := strings.LastIndexByte(cut, ' '); blank > longestNow/2 {
+		cut = cut[:blank]
+	}
+	return cut + "…"
+}
+
+// StepText returns a step in words for people; empty: there is none.
+func StepText(step api.Step) string {
+	for _, s := range Steps() {
+		if s.Name == step {
+			return s.Text
+		}
+	}
+	return ""
+}
