@@ -3,6 +3,7 @@ package config
 import (
 	"os"
 	"path/filepath"
+	"regexp"
 	"testing"
 
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
@@ -251,5 +252,30 @@ func TestServicesStayAsAccepted(t *testing.T) {
 	begins, _ := rules.rules.Validate(t.Context(), nil, rules.structural, migration(named, ``, "Run"), migration(former, ``, "Run"), celconfig.RuntimeCELCostBudget)
 	if len(begins) > 0 {
 		t.Errorf("the status cannot be written: %v", begins)
+	}
+}
+
+// TestV10DescriptionsAreNotBroken: kubectl explain breaks the lines of a description at the width of the terminal, so that none has
+// ends of its own within a paragraph.
+func TestV10DescriptionsAreNotBroken(t *testing.T) {
+	crds, err := CRDs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	broken := regexp.MustCompile(`[^\n]\n[^\s*-]`)
+	var walk func(at string, schema apiextensionsv1.JSONSchemaProps)
+	walk = func(at string, schema apiextensionsv1.JSONSchemaProps) {
+		if broken.MatchString(schema.Description) {
+			t.Errorf("%s: %q", at, schema.Description)
+		}
+		for name, child := range schema.Properties {
+			walk(at+"."+name, child)
+		}
+		if schema.Items != nil && schema.Items.Schema != nil {
+			walk(at+"[]", *schema.Items.Schema)
+		}
+	}
+	for _, crd := range crds {
+		walk(crd.Name, *crd.Spec.Versions[0].Schema.OpenAPIV3Schema)
 	}
 }

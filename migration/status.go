@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -13,11 +14,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/sliceshift/sliceshift/internal/printable"
+	"github.com/sliceshift/sliceshift/internal/records"
 	"github.com/sliceshift/sliceshift/migration/pass"
 	"github.com/sliceshift/sliceshift/migration/plan"
 	"github.com/sliceshift/sliceshift/migration/planner"
 	"github.com/sliceshift/sliceshift/migration/schedule"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/migration/view"
 )
 
 // applyRecord writes what must not be forgotten into the status.
@@ -104,6 +107,27 @@ func render(m *api.Migration, s plan.Snapshot, decision plan.Decision) {
 		condition(m, api.ConditionCompleted, metav1.ConditionTrue, decision.Done, completedMessage(decision.Done))
 	}
 	renderProgress(m, s, decision)
+	renderReady(m)
+}
+
+// renderReady writes what people and those that wait for the Migration (kstatus, kubectl wait) read: Ready is True only once every
+// ordinal that was asked for runs at the destination, and Reconciling is True until the migration has ended or is stalled.
+func renderReady(m *api.Migration) {
+	row := view.NewRow(m, false)
+	m.Status.State, m.Status.Progress, m.Status.Now = row.State.Word(), fmt.Sprintf("%d/%d", row.Moved, row.Total), row.Now
+	ready, reason := metav1.ConditionFalse, string(m.Status.State)
+	if row.State == view.StateMoved {
+		ready = metav1.ConditionTrue
+	}
+	if row.Hold != nil && row.Hold.Reason != "" {
+		reason = row.Hold.Reason
+	}
+	condition(m, api.ConditionReady, ready, reason, row.Now)
+	if records.Completed(m) != "" || row.Hold != nil && row.Hold.Stalled {
+		meta.RemoveStatusCondition(&m.Status.Conditions, api.ConditionReconciling)
+		return
+	}
+	condition(m, api.ConditionReconciling, metav1.ConditionTrue, reason, row.Now)
 }
 
 // withStep notes when a handoff has come to its step first, since its ordinal was stopped or turned round.
@@ -160,10 +184,9 @@ func renderStalled(m *api.Migration, decision plan.Decision) {
 		}
 		return
 	}
-	message := mended(hold.Message, hold.Remedy)
-	condition(m, api.ConditionStalled, metav1.ConditionTrue, hold.Reason, message)
-	if m.Status.Baseline == nil {
-		condition(m, api.ConditionAccepted, metav1.ConditionFalse, hold.Reason, message)
+	condition(m, api.ConditionStalled, metav1.ConditionTrue, hold.Reason, mended(hold.Message, hold.Remedy))
+	if m.Status.Baseline == nil { // the remedy is in Stalled
+		condition(m, api.ConditionAccepted, metav1.ConditionFalse, hold.Reason, hold.Message)
 	}
 }
 
@@ -320,7 +343,7 @@ func beginsToStall(before, after *api.Migration) bool {
 func changed(before, after *api.Migration) bool {
 	a, b := before.Status.DeepCopy(), after.Status.DeepCopy()
 	for _, status := range []*api.MigrationStatus{a, b} {
-		slices.SortFunc(status.Conditions, func(x, y metav1.Condition) int { return len(x.Type) - len(y.Type) })
+		slices.SortFunc(status.Conditions, func(x, y metav1.Condition) int { return strings.Compare(x.Type, y.Type) })
 		if status.Handoff != nil {
 			status.Handoff.FewestAvailable = nil // kept in memory until something else is written
 		}

@@ -26,10 +26,12 @@ func (r *Reconciler) unreadable(ctx context.Context, m *api.Migration, why error
 	hold := decision.Hold
 	condition(m, api.ConditionStalled, metav1.ConditionTrue, hold.Reason, mended(hold.Message, hold.Remedy))
 	condition(m, api.ConditionProgressing, metav1.ConditionFalse, hold.Reason, hold.Message)
+	m.Status.ObservedGeneration = m.Generation
+	renderReady(m)
 	if !changed(before, m) {
 		return ctrl.Result{RequeueAfter: pass.RequeueAtLatest}, nil
 	}
-	// Of the status the conditions alone are written: what could not be read of the rest stays as it is.
+	// Of the status what people read is written, and nothing else: what could not be read of the rest stays as it is.
 	err := r.Client.Status().Patch(ctx, m, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
 	if err != nil && !apierrors.IsInvalid(err) { // an API server may refuse the object for what is stored
 		return ctrl.Result{}, client.IgnoreNotFound(err)

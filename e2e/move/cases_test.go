@@ -27,6 +27,7 @@ var embeddedOnly = map[string]string{
 	"TestCrashMatrix":                  "hundreds of processes, each killed at a write: the kubelets have no part in it",
 	"TestRefused":                      refused,
 	"TestUnknownFields":                refused,
+	"TestV11Admission":                 "what an API server lets in: the kubelets have no part in it",
 	"TestRunRefused":                   refused,
 	"TestReach":                        refused,
 	"TestProxy":                        "it moves nothing",

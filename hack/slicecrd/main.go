@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"regexp"
 	"strings"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -79,6 +80,7 @@ func finish(definition, additions []byte) ([]byte, error) {
 	}
 	for _, version := range crd.Spec.Versions {
 		root := version.Schema.OpenAPIV3Schema
+		unwrap(root)
 		if crd.Spec.Names.Kind != migrationKind {
 			if err := wanted.apply(root); err != nil {
 				return nil, fmt.Errorf("amendments.yaml: %w", err)
@@ -90,6 +92,27 @@ func finish(definition, additions []byte) ([]byte, error) {
 	}
 	return render(&crd)
 }
+
+// unwrap joins the lines of each description: kubectl explain breaks them itself, at the width of the terminal. Paragraphs and lists stay.
+func unwrap(schema *apiextensionsv1.JSONSchemaProps) {
+	schema.Description = broken.ReplaceAllString(schema.Description, "$1 $2")
+	each := func(children map[string]apiextensionsv1.JSONSchemaProps) {
+		for name, child := range children {
+			unwrap(&child)
+			children[name] = child
+		}
+	}
+	each(schema.Properties)
+	if schema.Items != nil && schema.Items.Schema != nil {
+		unwrap(schema.Items.Schema)
+	}
+	if schema.AdditionalProperties != nil && schema.AdditionalProperties.Schema != nil {
+		unwrap(schema.AdditionalProperties.Schema)
+	}
+}
+
+// broken is the end of a line within a paragraph: the next one is neither empty nor an item of a list.
+var broken = regexp.MustCompile(`([^\n])\n([^\s*-])`)
 
 func (a amendments) apply(root *apiextensionsv1.JSONSchemaProps) error {
 	for _, path := range a.Foreign {

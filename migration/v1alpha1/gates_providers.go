@@ -33,6 +33,7 @@ type GateSecretReference struct {
 	// +optional
 	// +kubebuilder:default=value
 	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:Pattern=`^[-._a-zA-Z0-9]+$`
 	Key string `json:"key,omitempty"`
 }
 
@@ -142,11 +143,13 @@ type GateObjects struct {
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:Pattern=`^([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[a-z][a-z0-9]*$`
 	APIVersion string `json:"apiVersion"`
 	// kind of the objects.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:Pattern=`^[A-Za-z][A-Za-z0-9]*$`
 	Kind string `json:"kind"`
 	// side whose cluster has them. Default: where the ordinal that is asked about runs; at the end,
 	// where all of them have come to.

@@ -73,6 +73,12 @@ const (
 	// ConditionAccepted says whether the migration may begin: the source, the
 	// destination and the rights were checked.
 	ConditionAccepted = "Accepted"
+	// ConditionReady is True once every ordinal that was asked for runs at the destination. A migration that ended otherwise, as
+	// by a rollback, is never Ready: whatever waits for it, as to remove the old cluster, must not go on.
+	ConditionReady = "Ready"
+	// ConditionReconciling is True while the migration is under way, or waits or is paused; else it is absent. While it is stalled it
+	// is absent, too, because tools that wait (kstatus) take that for under way.
+	ConditionReconciling = "Reconciling"
 	// ConditionProgressing is True while ordinals are moving or can move.
 	ConditionProgressing = "Progressing"
 	// ConditionStalled is True when something outside must change first; the

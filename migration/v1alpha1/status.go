@@ -8,7 +8,7 @@ import (
 
 // MigrationStatus is what was found, and what cannot be found again.
 type MigrationStatus struct {
-	// conditions: Accepted, Progressing, Stalled, Completed; AheadHeld while the copies of an ordinal whose turn is to
+	// conditions: Ready, Reconciling, Accepted, Progressing, Stalled, Completed; AheadHeld while the copies of an ordinal whose turn is to
 	// come do not go on.
 	// +optional
 	// +listType=map
@@ -18,6 +18,17 @@ type MigrationStatus struct {
 	// observedGeneration is the generation of the spec that this status speaks of.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+	// state is how the migration stands, in one word.
+	// +optional
+	State State `json:"state,omitempty"`
+	// progress is how many ordinals have arrived, of how many that are to: 2/5.
+	// +optional
+	// +kubebuilder:validation:MaxLength=32
+	Progress string `json:"progress,omitempty"`
+	// now is what the migration does or waits for, as one short sentence.
+	// +optional
+	// +kubebuilder:validation:MaxLength=512
+	Now string `json:"now,omitempty"`
 	// baseline is what the world looked like before the first write.
 	// +optional
 	Baseline *Baseline `json:"baseline,omitempty"`
@@ -104,6 +115,11 @@ type MigrationStatus struct {
 	// +kubebuilder:validation:MaxItems=16
 	Warnings []Warning `json:"warnings,omitempty"`
 }
+
+// State is how a migration stands, in one word.
+//
+// +kubebuilder:validation:Enum=Waiting;Refused;Moving;RollingBack;Recovering;Pausing;Paused;Stalled;Moved;RolledBack;Recovered;Released
+type State string
 
 // Arrived is how many ordinals are at the destination: status.moved without the one that still has to
 // become available there, and with the one that is on its way back.

@@ -13,14 +13,13 @@ import (
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:shortName=mig,categories=sliceshift
-// +kubebuilder:printcolumn:name="Source",type=string,JSONPath=`.status.source.slice`
+// +kubebuilder:printcolumn:name="State",type=string,JSONPath=`.status.state`
+// +kubebuilder:printcolumn:name="Moved",type=string,JSONPath=`.status.progress`
+// +kubebuilder:printcolumn:name="Now",type=string,JSONPath=`.status.now`
 // +kubebuilder:printcolumn:name="Destination",type=string,JSONPath=`.status.destination.slice`
-// +kubebuilder:printcolumn:name="Mode",type=string,JSONPath=`.spec.mode`
-// +kubebuilder:printcolumn:name="Moved",type=integer,JSONPath=`.status.moved`
-// +kubebuilder:printcolumn:name="Total",type=integer,JSONPath=`.status.total`
-// +kubebuilder:printcolumn:name="Completed",type=string,JSONPath=`.status.conditions[?(@.type=="Completed")].status`
-// +kubebuilder:printcolumn:name="Stalled",type=string,JSONPath=`.status.conditions[?(@.type=="Stalled")].reason`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:printcolumn:name="Source",type=string,JSONPath=`.status.source.slice`,priority=1
+// +kubebuilder:printcolumn:name="Mode",type=string,JSONPath=`.spec.mode`,priority=1
 // +kubebuilder:validation:XValidation:rule="size(self.metadata.name) <= 63",message="the name must be at most 63 characters long"
 // +kubebuilder:validation:XValidation:rule="has(self.spec.source.kubeConfigSecretRef) || has(self.spec.destination.kubeConfigSecretRef) || has(self.spec.destination.namespace) || (has(self.spec.destination.name) && self.spec.destination.name != self.spec.source.name)",message="source and destination are the same StatefulSet: name another cluster, namespace or name"
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.baseline) || !has(oldSelf.status.baseline.volumes) || (has(oldSelf.status.conditions) && oldSelf.status.conditions.exists(c, c.type == 'Completed' && c.status == 'True')) || (has(self.spec.volumes) == has(oldSelf.spec.volumes) && (!has(self.spec.volumes) || self.spec.volumes == oldSelf.spec.volumes)) || oldSelf.status.baseline.volumes.all(b, has(self.spec.volumes) && self.spec.volumes.exists(v, v.claimTemplate == b.claimTemplate) ? self.spec.volumes.exists(v, v.claimTemplate == b.claimTemplate && v.method == b.method && has(v.storageClassName) == has(b.storageClassName) && (!has(b.storageClassName) || v.storageClassName == b.storageClassName)) : b.method == 'Rebind' && !has(b.storageClassName))",message="method and storageClassName of spec.volumes cannot be changed while the migration is under way: set mode Rollback first, and change them when it is back"
@@ -32,6 +31,7 @@ type Migration struct {
 	// +required
 	Spec MigrationSpec `json:"spec"`
 	// +optional
+	// +kubebuilder:default:={"observedGeneration":-1}
 	Status MigrationStatus `json:"status,omitempty"`
 	// Unreadable are the fields whose stored values do not fit them, and which were left out when the object was decoded.
 	// Nothing is done for a Migration that has some.
@@ -192,6 +192,15 @@ type MigrationSpec struct {
 	// +listType=map
 	// +listMapKey=claimTemplate
 	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:XValidation:rule="self.all(v, !has(v.copy) || has(v.method) && v.method == 'Copy')",message="copy is for method Copy: set the method, or remove copy"
+	// +kubebuilder:validation:XValidation:rule="self.all(v, !has(v.snapshot) || has(v.method) && v.method == 'Snapshot')",message="snapshot is for method Snapshot: set the method, or remove snapshot"
+	// +kubebuilder:validation:XValidation:rule="self.all(v, !has(v.empty) || has(v.method) && v.method == 'Empty')",message="empty is for method Empty: set the method, or remove empty"
+	// +kubebuilder:validation:XValidation:rule="self.all(v, !has(v.method) || v.method != 'Copy' || has(v.copy) && has(v.copy.image))",message="method Copy needs copy.image: name the image of the manager, of this version"
+	// +kubebuilder:validation:XValidation:rule="self.all(v, !has(v.copy) || !has(v.copy.size) || (type(v.copy.size) == int ? v.copy.size > 0 : v.copy.size.matches('^[+]?[0-9.]*[1-9]'))ZZ)",message="copy.size must be above 0"
+	// +kubebuilder:validation:XValidation:rule="self.all(v, !has(v.copy) || !has(v.copy.bandwidth) || (type(v.copy.bandwidth) == int ? v.copy.bandwidth > 0 : v.copy.bandwidth.matches('^[+]?[0-9.]*[1-9]'))ZZ)",message="copy.bandwidth must be above 0"
+	// +kubebuilder:validation:XValidation:rule="self.all(v, !has(v.snapshot) || !has(v.snapshot.size) || (type(v.snapshot.size) == int ? v.snapshot.size > 0 : v.snapshot.size.matches('^[+]?[0-9.]*[1-9]')))",message="snapshot.size must be above 0"
+	// +kubebuilder:validation:XValidation:rule="self.all(v, !has(v.copy) || !has(v.copy.downtimeLimit) || duration(v.copy.downtimeLimit) > duration('0s') && (!has(v.copy.downtimeBudget) || duration(v.copy.downtimeLimit) >= duration(v.copy.downtimeBudget)))",message="copy.downtimeLimit must be above 0, and at least downtimeBudget"
+	// +kubebuilder:validation:XValidation:rule="self.all(v, !has(v.copy) || !has(v.copy.prefetch) || v.copy.prefetch == 0 || !has(v.copy.warm) || v.copy.warm != 'None')",message="copy.prefetch makes warm passes, which warm: None forbids"
 	Volumes []VolumeSpec `json:"volumes,omitempty"`
 	// services says what is done so that clients in both clusters find the pods. From when the migration is accepted until it
 	// is completed it cannot be changed.
@@ -230,6 +239,7 @@ type MigrationSpec struct {
 	// configured default account.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`
 	ServiceAccountName string `json:"serviceAccountName,omitempty"`
 }
 
@@ -239,11 +249,13 @@ type SecretKeyReference struct {
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`
 	Name string `json:"name"`
 	// key in the Secret's data.
 	// +optional
 	// +kubebuilder:default=value
 	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:Pattern=`^[-._a-zA-Z0-9]+$`
 	Key string `json:"key,omitempty"`
 }
 
@@ -256,11 +268,13 @@ type SourceReference struct {
 	// namespace of the StatefulSet. Default: this object's namespace.
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
 	Namespace string `json:"namespace,omitempty"`
 	// name of the StatefulSet.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`
 	Name string `json:"name"`
 	// apiVersion of the StatefulSet.
 	// +optional
@@ -278,10 +292,12 @@ type DestinationReference struct {
 	// namespace of the StatefulSet. Default: this object's namespace.
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
 	Namespace string `json:"namespace,omitempty"`
 	// name of the StatefulSet. Default: the source's name.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`
 	Name string `json:"name,omitempty"`
 	// apiVersion of the StatefulSet. Default: the source's.
 	// +optional

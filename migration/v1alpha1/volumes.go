@@ -45,6 +45,7 @@ type VolumeSpec struct {
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
 	ClaimTemplate string `json:"claimTemplate"`
 	// method is how the data reaches the destination.
 	// +optional
@@ -54,6 +55,7 @@ type VolumeSpec struct {
 	// template. Default: the source's.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:Pattern=`^([a-z0-9]([-a-z0-9.]*[a-z0-9])?)?$`
 	StorageClassName *string `json:"storageClassName,omitempty"`
 	// accessModes of the destination's claims of this template, which their new volumes are made with: one at least that
 	// pods can write by. Default: the source's. Method Rebind keeps the volume, and with it what it can.
@@ -84,6 +86,7 @@ type SnapshotSpec struct {
 	// default class of the volume's driver, or its only one. On the way back it is always that.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`
 	ClassName string `json:"className,omitempty"`
 	// size of the new volumes. Default: as much as the claim has, or as the snapshot needs. It cannot be less.
 	// +optional
@@ -100,6 +103,7 @@ type CopySpec struct {
 	// sides must be able to pull it.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
+	// +kubebuilder:validation:Pattern=`^\S+$`
 	Image string `json:"image,omitempty"`
 	// size of the new volumes. Default: as much as the claim has. It cannot be less.
 	// +optional
@@ -119,6 +123,7 @@ type CopySpec struct {
 	// say it: through a gateway, say. It is for moves of one claim at a time.
 	// +optional
 	// +kubebuilder:validation:MaxLength=300
+	// +kubebuilder:validation:Pattern=`^(\[[0-9a-fA-F:.]+\]|[A-Za-z0-9._-]+):[0-9]{1,5}$`
 	Address string `json:"address,omitempty"`
 	// bandwidth is the most bytes a second that are sent for one claim, such as 50Mi. Default: not limited.
 	// +optional
@@ -127,8 +132,10 @@ type CopySpec struct {
 	// what belongs to this user and group, and fail at the first entry of another owner. Default: root, with
 	// the capabilities that owners, devices and extended attributes need.
 	// +optional
+	// +kubebuilder:validation:Minimum=0
 	RunAsUser *int64 `json:"runAsUser,omitempty"`
 	// +optional
+	// +kubebuilder:validation:Minimum=0
 	RunAsGroup *int64 `json:"runAsGroup,omitempty"`
 	// resources of each of the two pods.
 	// +optional

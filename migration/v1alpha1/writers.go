@@ -17,6 +17,7 @@ type WritersSpec struct {
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=16
 	// +kubebuilder:validation:items:MaxLength=512
+	// +kubebuilder:validation:items:Pattern=`^[A-Za-z][A-Za-z0-9]*/[^/]+/[^/]+$`
 	PausedByHand []string `json:"pausedByHand,omitempty"`
 }
 

@@ -17,8 +17,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sliceshift/sliceshift/cmd/migrate/command"
+	"github.com/sliceshift/sliceshift/cmd/migrate/move/admission"
 	"github.com/sliceshift/sliceshift/cmd/migrate/move/flags"
 	"github.com/sliceshift/sliceshift/config"
+	"github.com/sliceshift/sliceshift/internal/version"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
@@ -92,6 +94,9 @@ func (o *createOptions) Complete(cmd *cobra.Command, args []string) error {
 	if err := admitted(cmd.Context(), spec); err != nil {
 		return err
 	}
+	if nonsense := admission.Sense(spec); nonsense != "" {
+		return command.Usagef("no Migration can be carried out as this one asks: %s", nonsense)
+	}
 	if spec.Source.KubeConfigSecretRef, err = secretRef("source-secret", o.sourceSecret); err != nil {
 		return err
 	}
@@ -162,6 +167,9 @@ func (o *createOptions) installCommand() string {
 	words := []string{o.Program, "install"}
 	if o.reached != "" {
 		words = append(words, o.reached)
+	}
+	if version.Image == "" {
+		words = append(words, "--image", "IMAGE")
 	}
 	return strings.Join(words, " ")
 }

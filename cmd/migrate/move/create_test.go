@@ -162,7 +162,7 @@ func TestCreateSaysWhoActs(t *testing.T) {
 			kubeconfig := east.Kubeconfig(t)
 			c := newConsole("create", "web", "-n", "shop", "--to-namespace", "store", "--kubeconfig", kubeconfig)
 			c.Run(t)
-			want := "no manager was found in cluster east, so nothing happens with this Migration until one runs: migrate install --kubeconfig " + kubeconfig + " --context east; or delete it, and move from here"
+			want := "no manager was found in cluster east, so nothing happens with this Migration until one runs: migrate install --kubeconfig " + kubeconfig + " --context east --image IMAGE; or delete it, and move from here"
 			if got := c.Stderr.String(); strings.Contains(got, want) != seen || !seen && got != "" || !strings.Contains(c.Stdout.String(), "/web created\n") {
 				t.Errorf("it says %s%s", c.Stdout, got)
 			}

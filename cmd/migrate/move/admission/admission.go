@@ -22,6 +22,8 @@ import (
 	celconfig "k8s.io/apiserver/pkg/apis/cel"
 
 	"github.com/sliceshift/sliceshift/config"
+	"github.com/sliceshift/sliceshift/migration/health"
+	"github.com/sliceshift/sliceshift/migration/schedule"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
@@ -71,6 +73,25 @@ func Spec(ctx context.Context, spec api.MigrationSpec) error {
 		return err
 	}
 	return judge(ctx, object)
+}
+
+// Sense returns what makes no sense in a spec and only a program sees, as a field and a sentence; empty: nothing. No cluster is asked.
+func Sense(spec api.MigrationSpec) string {
+	if s := schedule.Of(spec.Schedule); s != nil && s.Problem() != "" {
+		return "spec.schedule: " + s.Problem()
+	}
+	for _, gate := range spec.Gates {
+		// Which addresses may be asked only the manager's settings say.
+		if _, err := health.New(gate, health.Sides{}); gate.Prometheus == nil && err != nil {
+			return fmt.Sprintf("spec.gates, gate %s: %v", gate.Name, err)
+		}
+	}
+	for _, hook := range spec.Hooks {
+		if unfit := hook.Unfit(); unfit != "" {
+			return fmt.Sprintf("spec.hooks, hook %s: %s", hook.Name, unfit)
+		}
+	}
+	return ""
 }
 
 // judge fills in the defaults, and holds an object against the schema and its rules.

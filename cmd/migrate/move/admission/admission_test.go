@@ -1,12 +1,16 @@
 package admission
 
 import (
+	"encoding/json"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/yaml"
 
@@ -80,5 +84,71 @@ func TestSpec(t *testing.T) {
 	spec.MaxUnavailable = new(intstr.FromInt32(0))
 	if err := Spec(t.Context(), spec); err == nil || !strings.Contains(err.Error(), "spec.maxUnavailable") {
 		t.Errorf("no budget at all: %v", err)
+	}
+}
+
+// senseless is a spec that makes no sense, and how it is refused.
+type senseless struct {
+	Name    string         `json:"name"`
+	Spec    map[string]any `json:"spec"`
+	Refused string         `json:"refused"`
+}
+
+// TestV11Senseless: what has the form of a Migration and makes no sense is refused in one sentence.
+func TestV11Senseless(t *testing.T) {
+	text, err := os.ReadFile("testdata/senseless.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []senseless
+	if err := yaml.UnmarshalStrict(text, &all); err != nil {
+		t.Fatal(err)
+	}
+	for _, tc := range all {
+		t.Run(tc.Name, func(t *testing.T) {
+			spec := map[string]any{"source": map[string]any{"name": "web"}, "destination": map[string]any{"namespace": "store"}}
+			maps.Copy(spec, tc.Spec)
+			file, err := json.Marshal(map[string]any{
+				"apiVersion": api.GroupVersion.String(), "kind": "Migration", "metadata": map[string]any{"name": "web", "namespace": "shop"}, "spec": spec,
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := File(t.Context(), file); err == nil || strings.Count(err.Error(), "\n") > 0 || !strings.Contains(err.Error(), tc.Refused) {
+				t.Errorf("refused for %v, want %q", err, tc.Refused)
+			}
+		})
+	}
+}
+
+// TestV11Cron: what the API server lets through of cron is what the schedule reads.
+func TestV11Cron(t *testing.T) {
+	for start, reads := range map[string]bool{
+		"0 2 * * *": true, "*/15 0-5 1,15 * MON-FRI": true, "30 22 ? JAN,jul sun": true, "05 08 01 12 6": true,
+		"60 * * * *": false, "* 24 * * *": false, "* * 0 * *": false, "* * * 13 *": false, "* * * * 7": false, "a * * * *": false, "* * * *": false, "TZ=UTC * * * * *": false,
+	} {
+		window := api.Window{Start: start, Duration: metav1.Duration{Duration: time.Hour}}
+		spec := api.MigrationSpec{Source: api.SourceReference{Name: "web"}, Destination: api.DestinationReference{Namespace: "shop", Name: "web"}, Schedule: &api.ScheduleSpec{Windows: []api.Window{window}}}
+		if err := Spec(t.Context(), spec); (err == nil) != reads {
+			t.Errorf("%q: %v", start, err)
+		}
+		if nonsense := Sense(spec); (nonsense == "") != reads {
+			t.Errorf("%q by the schedule: %q", start, nonsense)
+		}
+	}
+}
+
+// TestV11Sense: what no schema sees is refused before it is written.
+func TestV11Sense(t *testing.T) {
+	gate := api.HealthGate{Name: "db", At: []api.GatePoint{api.GateAtEnd}, CEL: &api.CELGate{Objects: api.GateObjects{APIVersion: "v1", Kind: "Pod", Name: "db-0"}, Expression: "object.status.phase =="}}
+	for want, spec := range map[string]api.MigrationSpec{
+		"":                                      {},
+		"spec.gates, gate db: cel.expression":   {Gates: []api.HealthGate{gate}},
+		"spec.hooks, hook drain: job.spec":      {Hooks: []api.Hook{{Name: "drain"}}},
+		`spec.schedule: timeZone "Mars/Phobos"`: {Schedule: &api.ScheduleSpec{TimeZone: "Mars/Phobos"}},
+	} {
+		if got := Sense(spec); !strings.HasPrefix(got, want) || (want == "") != (got == "") {
+			t.Errorf("%q, want %q", got, want)
+		}
 	}
 }

@@ -1,0 +1,75 @@
+package move
+
+import (
+	"maps"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/fluxcd/cli-utils/pkg/kstatus/status"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/json"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"github.com/sliceshift/sliceshift/e2e/cluster"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+// migrationOf is a Migration of namespace shop with more in its spec.
+func migrationOf(name string, more map[string]any) *unstructured.Unstructured {
+	spec := map[string]any{"source": map[string]any{"name": "web"}, "destination": map[string]any{"namespace": "store"}}
+	maps.Copy(spec, more)
+	m := &unstructured.Unstructured{Object: map[string]any{"spec": spec}}
+	m.SetGroupVersionKind(api.GroupVersion.WithKind("Migration"))
+	m.SetNamespace("shop")
+	m.SetName(name)
+	return m
+}
+
+// TestV11Admission: an API server refuses what has the form of a Migration and makes no sense, each in one sentence. One that nobody has
+// looked at yet is in progress for tools that wait.
+func TestV11Admission(t *testing.T) {
+	t.Parallel()
+	b := startBare(t, "senseless", cluster.Options{})
+	b.migrate(0, "install", "--crds-only", "--check-authors=false")
+	if err := b.client.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop"}}); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile("../../cmd/migrate/move/admission/testdata/senseless.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text, err = yaml.YAMLToJSON(text); err != nil {
+		t.Fatal(err)
+	}
+	var all []struct {
+		Name, Refused string
+		Spec          map[string]any
+	}
+	if err := json.Unmarshal(text, &all); err != nil { // whole numbers stay whole
+		t.Fatal(err)
+	}
+	for _, tc := range all {
+		err := b.client.Create(t.Context(), migrationOf("senseless", tc.Spec))
+		if !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), tc.Refused) {
+			t.Errorf("%s: %v, want %q", tc.Name, err, tc.Refused)
+		}
+		if err == nil {
+			_ = b.client.Delete(t.Context(), migrationOf("senseless", nil))
+		}
+	}
+	m := migrationOf("web", map[string]any{"schedule": map[string]any{"timeZone": "Europe/Berlin", "windows": []any{map[string]any{"start": "0 2 * * MON-FRI", "duration": "4h"}}}})
+	if err := b.client.Create(t.Context(), m); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.client.Get(t.Context(), client.ObjectKeyFromObject(m), m); err != nil {
+		t.Fatal(err)
+	}
+	if judged, err := status.Compute(m); err != nil || judged.Status != status.InProgressStatus {
+		t.Errorf("Y14: nobody has looked at it yet, and kstatus says %+v, %v: %v", judged, err, m.Object["status"])
+	}
+}
