@@ -147,9 +147,9 @@ func readObject(t *testing.T, file string) map[string]any {
 // already.
 func TestVolumesStayAsAccepted(t *testing.T) {
 	const (
-		cutover  = `{"claimTemplate":"data","method":"Copy","copy":{"cutover":"Manual"}}`
-		copied   = `{"claimTemplate":"data","method":"Copy"}`
-		fast     = `{"claimTemplate":"data","method":"Copy","storageClassName":"fast"}`
+		cutover  = `{"claimTemplate":"data","method":"Copy","copy":{"image":"a","cutover":"Manual"}}`
+		copied   = `{"claimTemplate":"data","method":"Copy","copy":{"image":"a"}}`
+		fast     = `{"claimTemplate":"data","method":"Copy","storageClassName":"fast","copy":{"image":"a"}}`
 		rebound  = `{"claimTemplate":"data","method":"Rebind"}`
 		baseline = `"baseline":{"replicas":1,"start":0,"budget":1,"sourceCluster":"e","destinationCluster":"w","sourceUID":"s","startTime":"2026-01-01T00:00:00Z"`
 		moving   = `{"total":1,"moved":0,` + baseline + `,"volumes":[` + copied + `]}}`

@@ -31,7 +31,7 @@ func renderHistory(m *api.Migration, before api.MigrationStatus, now time.Time, 
 	switch {
 	case finished != nil:
 		past := pastOf(*finished, m.Status.Fence, down)
-		past.EndTime = metav1.NewMicroTime(now)
+		past.EndTime, past.ReadyTime = metav1.NewMicroTime(now), down.readyOf(*finished)
 		noteHandoff(&h, before.Handoff, past)
 		noteSeals(&h, *finished, now)
 	case turnsRound(before, m.Status):
@@ -85,6 +85,8 @@ type downtime struct {
 	// since is absent while the ordinal is not known to be down, and held is true while its giver has it.
 	since metav1.MicroTime
 	held  bool
+	// ready is since when its pod is Ready at the taker; absent: it is not.
+	ready metav1.MicroTime
 }
 
 // note takes what a pass has seen of the handoff under way.
@@ -95,19 +97,20 @@ func (d *downtime) note(m *api.Migration, s plan.Snapshot) {
 		*d = downtime{}
 		return
 	case d.direction == "" || d.ordinal != handoff.Ordinal:
-		*d = downtime{ordinal: handoff.Ordinal, since: recordedStop(m)}
+		*d = downtime{ordinal: handoff.Ordinal, since: recordedStop(m), ready: recordedReady(m)}
 	case d.direction != direction:
-		d.held = false
+		d.held, d.ready = false, metav1.MicroTime{}
 	}
 	d.direction = direction
-	giver := s.Source
+	giver, taker := s.Source, s.Destination
 	if direction == api.Back {
-		giver = s.Destination
+		giver, taker = taker, giver
 	}
 	if s.Source.Reach != plan.Seen || s.Destination.Reach != plan.Seen || giver.Set.Presence != plan.Seen {
 		d.held = false
 		return
 	}
+	d.noteReady(s.Now, taker)
 	was := d.held
 	d.held = giver.Set.Has(handoff.Ordinal)
 	switch pod, found := giver.Pod(handoff.Ordinal); {
@@ -116,6 +119,36 @@ func (d *downtime) note(m *api.Migration, s plan.Snapshot) {
 	case d.held && found && pod.Available(s.Now, giver.Set.MinReady):
 		d.since = metav1.MicroTime{}
 	}
+}
+
+// noteReady takes since when the ordinal's pod is Ready at the taker. Its condition has whole seconds, and a pass may come later.
+func (d *downtime) noteReady(now time.Time, taker plan.Side) {
+	pod, found := taker.Pod(d.ordinal)
+	switch {
+	case !found || !pod.Ready || !taker.Set.Has(d.ordinal):
+		d.ready = metav1.MicroTime{}
+	case d.ready.IsZero() || pod.ReadySince.After(d.ready.Time):
+		d.ready = metav1.NewMicroTime(now)
+		if latest := pod.ReadySince.Add(time.Second); !pod.ReadySince.IsZero() && latest.Before(now) {
+			d.ready = metav1.NewMicroTime(latest)
+		}
+	}
+}
+
+// readyOf is since when the ordinal of a handoff that has just ended was Ready; absent: that is not known.
+func (d downtime) readyOf(finished api.Handoff) metav1.MicroTime {
+	if d.direction == "" || finished.Ordinal != d.ordinal || d.since.IsZero() || d.ready.Before(&d.since) {
+		return metav1.MicroTime{}
+	}
+	return d.ready
+}
+
+// recordedReady is since when the ordinal on its way is Ready, as it is recorded; absent: it is not.
+func recordedReady(m *api.Migration) metav1.MicroTime {
+	if h := m.Status.History; h != nil && h.Stopped != nil && h.Stopped.Ordinal == m.Status.Handoff.Ordinal {
+		return h.Stopped.ReadyTime
+	}
+	return metav1.MicroTime{}
 }
 
 // recordedStop is since when the ordinal on its way is down, as it is recorded; absent: that is not known.
@@ -142,7 +175,7 @@ func (d downtime) stopped(handoff *api.Handoff) *api.StoppedOrdinal {
 	if handoff == nil || d.direction == "" || handoff.Ordinal != d.ordinal || d.since.IsZero() {
 		return nil
 	}
-	return &api.StoppedOrdinal{Ordinal: d.ordinal, StopTime: d.since}
+	return &api.StoppedOrdinal{Ordinal: d.ordinal, StopTime: d.since, ReadyTime: d.ready}
 }
 
 // atGiver says whether the ordinal of a handoff is still where it is to leave.

@@ -110,11 +110,15 @@ func render(m *api.Migration, s plan.Snapshot, decision plan.Decision) {
 	renderReady(m)
 }
 
+// longestNow is how many bytes the sentence about what goes on has at most as it is sent.
+const longestNow = 160
+
 // renderReady writes what people and those that wait for the Migration (kstatus, kubectl wait) read: Ready is True only once every
 // ordinal that was asked for runs at the destination, and Reconciling is True until the migration has ended or is stalled.
 func renderReady(m *api.Migration) {
 	row := view.NewRow(m, false)
-	m.Status.State, m.Status.Progress, m.Status.Now = row.State.Word(), fmt.Sprintf("%d/%d", row.Moved, row.Total), row.Now
+	now := fitting(row.Now, longestNow)
+	m.Status.State, m.Status.Progress, m.Status.Now = row.State.Word(), fmt.Sprintf("%d/%d", row.Moved, row.Total), now
 	ready, reason := metav1.ConditionFalse, string(m.Status.State)
 	if row.State == view.StateMoved {
 		ready = metav1.ConditionTrue
@@ -122,12 +126,12 @@ func renderReady(m *api.Migration) {
 	if row.Hold != nil && row.Hold.Reason != "" {
 		reason = row.Hold.Reason
 	}
-	condition(m, api.ConditionReady, ready, reason, row.Now)
+	condition(m, api.ConditionReady, ready, reason, now)
 	if records.Completed(m) != "" || row.Hold != nil && row.Hold.Stalled {
 		meta.RemoveStatusCondition(&m.Status.Conditions, api.ConditionReconciling)
 		return
 	}
-	condition(m, api.ConditionReconciling, metav1.ConditionTrue, reason, row.Now)
+	condition(m, api.ConditionReconciling, metav1.ConditionTrue, reason, now)
 }
 
 // withStep notes when a handoff has come to its step first, since its ordinal was stopped or turned round.

@@ -19,8 +19,8 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// migrationOf is a Migration of namespace shop with more in its spec.
-func migrationOf(name string, more map[string]any) *unstructured.Unstructured {
+// senselessOf is a Migration of namespace shop with more in its spec.
+func senselessOf(name string, more map[string]any) *unstructured.Unstructured {
 	spec := map[string]any{"source": map[string]any{"name": "web"}, "destination": map[string]any{"namespace": "store"}}
 	maps.Copy(spec, more)
 	m := &unstructured.Unstructured{Object: map[string]any{"spec": spec}}
@@ -47,22 +47,23 @@ func TestV11Admission(t *testing.T) {
 		t.Fatal(err)
 	}
 	var all []struct {
-		Name, Refused string
-		Spec          map[string]any
+		Name    string         `json:"name"`
+		Refused string         `json:"refused"`
+		Spec    map[string]any `json:"spec"`
 	}
 	if err := json.Unmarshal(text, &all); err != nil { // whole numbers stay whole
 		t.Fatal(err)
 	}
 	for _, tc := range all {
-		err := b.client.Create(t.Context(), migrationOf("senseless", tc.Spec))
+		err := b.client.Create(t.Context(), senselessOf("senseless", tc.Spec))
 		if !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), tc.Refused) {
 			t.Errorf("%s: %v, want %q", tc.Name, err, tc.Refused)
 		}
 		if err == nil {
-			_ = b.client.Delete(t.Context(), migrationOf("senseless", nil))
+			_ = b.client.Delete(t.Context(), senselessOf("senseless", nil))
 		}
 	}
-	m := migrationOf("web", map[string]any{"schedule": map[string]any{"timeZone": "Europe/Berlin", "windows": []any{map[string]any{"start": "0 2 * * MON-FRI", "duration": "4h"}}}})
+	m := senselessOf("web", map[string]any{"schedule": map[string]any{"timeZone": "Europe/Berlin", "windows": []any{map[string]any{"start": "0 2 * * MON-FRI", "duration": "4h"}}}})
 	if err := b.client.Create(t.Context(), m); err != nil {
 		t.Fatal(err)
 	}

@@ -37,20 +37,23 @@ var views = []struct{ name, fragment, id, says string }{
 }
 
 // fill keeps Migrations in all states.
-func (s *shop) fill() {
+func (s *shop) fill() { s.keep(pictured()...) }
+
+// pictured are Migrations in all states.
+func pictured() []*api.Migration {
 	paused := moved("search", 3, 5)
 	paused.Spec.Mode = api.ModePause
 	paused.Status.Conditions[1] = conditions(3*60e9, unmet(api.ConditionProgressing, api.ReasonPaused, "mode is Pause: no further ordinal begins"))[0]
 	done := moved("sessions", 3, 3)
 	done.Status.Conditions = append(done.Status.Conditions, conditions(60e9, met(api.ConditionCompleted, api.ReasonMoved, "every ordinal that was asked for runs at the destination"))[0])
 	refused := moved("ledger", 0, 3)
-	refused.Status = api.MigrationStatus{Conditions: conditions(9*60e9, unmet(api.ConditionAccepted, "MissingPermission", "user mover may not patch persistentvolumes in cluster west. To mend it: kubectl apply -f https://example.com/mover.yaml --context west"))}
+	refused.Status = api.MigrationStatus{Conditions: conditions(9*60e9, unmet(api.ConditionAccepted, api.ReasonPermissionMissing, "user mover may not patch persistentvolumes in cluster west. To mend it: kubectl apply -f https://example.com/mover.yaml --context west"))}
 	waits := moved("events", 0, 9)
-	waits.Status.Conditions = conditions(25*60e9, met(api.ConditionAccepted, api.ReasonReady, ""), unmet(api.ConditionProgressing, "OutsideWindow", "no handoff begins before 22:00 Europe/Berlin"))
+	waits.Status.Conditions = conditions(25*60e9, met(api.ConditionAccepted, api.ReasonReady, ""), unmet(api.ConditionProgressing, api.ReasonOutsideWindow, "no handoff begins before 22:00 Europe/Berlin"))
 	back := underWay("carts")
 	back.Status.Conditions = append(back.Status.Conditions, conditions(4*60e9, met(api.ConditionAheadHeld, "CopyStuck", "the copy of ordinal 1 does not go on. To mend it: kubectl describe pod"))...)
 	back.Spec.Mode, back.Status.Fence.Direction = api.ModeRollback, api.Back
-	s.keep(underWay("web"), stalled("orders"), paused, done, refused, waits, back)
+	return []*api.Migration{underWay("web"), stalled("orders"), paused, done, refused, waits, back}
 }
 
 func (b *tab) show(namespace string, i int) {

@@ -2,6 +2,7 @@ package ui
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/rand"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/sliceshift/sliceshift/docs"
 	"github.com/sliceshift/sliceshift/e2e/harness"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
@@ -44,6 +46,7 @@ func shopNamed(t *testing.T, namespace string) *shop {
 func (s *shop) keep(migrations ...*api.Migration) {
 	s.Helper()
 	for _, m := range migrations {
+		possible(s.T, m)
 		m.Namespace = s.namespace
 		status := m.Status
 		if err := s.client.Create(s.Context(), m); err != nil {
@@ -56,6 +59,47 @@ func (s *shop) keep(migrations ...*api.Migration) {
 	}
 }
 
+// possible fails where a Migration of a picture is in a state that the product cannot have: a reason that nobody declares, ordinals that
+// are nowhere or twice, or more replicas that may be down than its budget.
+func possible(t *testing.T, m *api.Migration) {
+	t.Helper()
+	for _, c := range m.Status.Conditions {
+		if c.Reason != "" && !strings.Contains(docs.Runbook, "\n### "+c.Reason+"\n") {
+			t.Errorf("V12: %s: no reason is called %s", m.Name, c.Reason)
+		}
+	}
+	base, from, to := m.Status.Baseline, m.Status.Source, m.Status.Destination
+	if base == nil || from == nil || to == nil {
+		return
+	}
+	has := func(side *api.SliceStatus, ordinal int32) bool {
+		return side.Start <= ordinal && ordinal < side.Start+side.Replicas
+	}
+	away := int32(0)
+	if h := m.Status.Handoff; h != nil && !has(from, h.Ordinal) && !has(to, h.Ordinal) {
+		away = 1
+	}
+	if all := from.Replicas + to.Replicas + away; all != base.Replicas {
+		t.Errorf("V12: %s: %d of %d ordinals are somewhere", m.Name, all, base.Replicas)
+	}
+	down := away + from.Replicas - from.Available + to.Replicas - to.Available
+	for _, side := range []*api.SliceStatus{from, to} {
+		if side.MaxUnavailable != nil && *side.MaxUnavailable > side.Replicas-side.Available {
+			down += *side.MaxUnavailable - (side.Replicas - side.Available)
+		}
+	}
+	if down > base.Budget {
+		t.Errorf("V12: %s: %d replicas may be down at once, and the budget is %d", m.Name, down, base.Budget)
+	}
+}
+
+// TestV12PossibleStates: the pictures of the documentation show states that the product has.
+func TestV12PossibleStates(t *testing.T) {
+	for _, m := range pictured() {
+		possible(t, m)
+	}
+}
+
 // change has a Migration say that it waits for something else.
 func (s *shop) change(name, message string) {
 	s.Helper()
@@ -63,7 +107,7 @@ func (s *shop) change(name, message string) {
 	if err := s.client.Get(s.Context(), client.ObjectKey{Namespace: s.namespace, Name: name}, m); err != nil {
 		s.Fatal(err)
 	}
-	m.Status.Conditions = conditions(time.Second, met(api.ConditionStalled, "Stalling", message))
+	m.Status.Conditions = conditions(time.Second, met(api.ConditionStalled, api.ReasonPodNotReady, message))
 	if err := s.client.Status().Update(s.Context(), m); err != nil {
 		s.Fatal(err)
 	}
@@ -133,7 +177,7 @@ func underWay(name string) *api.Migration {
 func stalled(name string) *api.Migration {
 	m := moved(name, 1, 5)
 	s := &m.Status
-	s.Source.Slice, s.Source.Replicas, s.Source.Available = fmt.Sprintf("east/shop/%s [0,3)", name), 3, 3
+	s.Source.Slice, s.Source.Replicas, s.Source.Available, s.Source.MaxUnavailable = fmt.Sprintf("east/shop/%s [0,3)", name), 3, 3, new(int32(0))
 	s.Destination.Slice = fmt.Sprintf("west/shop/%s [4,5)", name)
 	s.Handoff = &api.Handoff{Ordinal: 3, Step: api.StepAwaitRelease, Attempts: 1, StartTime: ago(11 * time.Minute), StepTime: ago(10*time.Minute + 40*time.Second), FewestAvailable: new(int32(4))}
 	message := fmt.Sprintf("volume pvc-2f0c6a of ordinal 3 is still attached to node worker-2 of cluster east (VolumeAttachment csi-81d4f), 10m40s after pod shop/%s-3 was gone: starting it elsewhere could corrupt its data", name)

@@ -117,10 +117,10 @@ func (s Side) has() string {
 }
 
 func (r Report) handoffs() page.Section {
-	s := page.Section{Title: "Handoffs", Head: []string{"Ordinal", "Way", "Began", "Available", "Took", "Down", "Fewest available", "Attempts", "By"}}
+	s := page.Section{Title: "Handoffs", Head: []string{"Ordinal", "Way", "Began", "Available", "Took", "Down", "Soak", "Fewest available", "Attempts", "By"}}
 	s.Text = "None has begun."
 	if len(r.Handoffs) > 0 {
-		s.Text = "Took is all of it, with copies that are made while the ordinal runs; Down is from its stop until it was available."
+		s.Text = "Took is all of it, with copies that are made while the ordinal runs; Down is from its stop until it was Ready. Soak is how long it was Ready then before it counted as available."
 	}
 	if r.DroppedHandoffs > 0 {
 		s.Text += fmt.Sprintf(" The first %d are not listed: the status keeps the last ones only, and a log of all runs was not given.", r.DroppedHandoffs)
@@ -134,7 +134,7 @@ func (r Report) handoffs() page.Section {
 			available = "turned back " + available
 		}
 		s.Rows = append(s.Rows, []string{
-			number(h.Ordinal), way(h.Direction), moment(h.Start), available, took, h.down(), r.fewest(h), attempts(h), cmp.Or(h.By, "not known"),
+			number(h.Ordinal), way(h.Direction), moment(h.Start), available, took, h.down(), cmp.Or(h.soak(), "not known"), r.fewest(h), attempts(h), cmp.Or(h.By, "not known"),
 		})
 	}
 	return s

@@ -12,11 +12,27 @@ import (
 func (r *Report) measure() {
 	for i := range r.Handoffs {
 		h := &r.Handoffs[i]
-		if h.DownSeconds = nil; h.Stopped != nil {
-			seconds := max(0, r.until(*h).Sub(*h.Stopped)).Round(time.Millisecond).Seconds()
-			h.DownSeconds = &seconds
+		h.DownSeconds, h.SoakSeconds = nil, nil
+		if h.Stopped == nil {
+			continue
+		}
+		h.DownSeconds = between(*h.Stopped, r.untilReady(*h))
+		if h.Ready != nil {
+			h.SoakSeconds = between(*h.Ready, r.until(*h))
 		}
 	}
+}
+
+func between(from, to time.Time) *float64 {
+	return new(max(0, to.Sub(from)).Round(time.Millisecond).Seconds())
+}
+
+// untilReady is until when the ordinal of a handoff was down: it served from when it was Ready.
+func (r *Report) untilReady(h Handoff) time.Time {
+	if h.Ready != nil {
+		return *h.Ready
+	}
+	return r.until(h)
 }
 
 // until is when a handoff ended, or up to when the report tells of it.
@@ -53,7 +69,7 @@ func (r *Report) logStops() {
 // there. False: in none.
 func (r *Report) away(nth int) (from, to time.Time, down bool) {
 	h := r.Handoffs[nth]
-	from, to = h.Start, r.until(h)
+	from, to = h.Start, r.untilReady(h)
 	switch {
 	case h.Stayed, h.Stopped == nil && h.End == nil && !mayBeDown(h.Step):
 		return from, to, false
@@ -86,6 +102,18 @@ func (r *Report) before(nth int) (Handoff, bool) {
 	return Handoff{}, false
 }
 
+// soak says how long the ordinal of a handoff was Ready before it counted as available; empty: it is not known.
+func (h Handoff) soak() string {
+	if h.SoakSeconds == nil {
+		return ""
+	}
+	text := length(time.Duration(*h.SoakSeconds * float64(time.Second)))
+	if h.End == nil {
+		text += " so far"
+	}
+	return text
+}
+
 // down says how long the ordinal of a handoff was down.
 func (h Handoff) down() string {
 	switch {
@@ -100,7 +128,7 @@ func (h Handoff) down() string {
 	switch {
 	case h.Outcome == api.HandoffTurnedBack:
 		return text + " until then"
-	case h.End == nil:
+	case h.End == nil && h.Ready == nil:
 		return text + " so far"
 	case h.Stopped.Before(h.Start):
 		return fmt.Sprintf("%s, since %s", text, moment(*h.Stopped))

@@ -22,7 +22,7 @@ func (r *Report) take(h api.History) {
 	for _, past := range h.Handoffs {
 		if end := past.EndTime.UTC(); !before(end) {
 			r.Handoffs = append(r.Handoffs, Handoff{
-				Ordinal: past.Ordinal, Direction: past.Direction, Start: past.StartTime.UTC(), Stopped: known(past.StopTime), End: &end,
+				Ordinal: past.Ordinal, Direction: past.Direction, Start: past.StartTime.UTC(), Stopped: known(past.StopTime), Ready: known(past.ReadyTime), End: &end,
 				Outcome: past.Outcome, Stayed: past.Stayed,
 				Attempts: past.Attempts, FewestAvailable: r.atMost(past), By: r.holder(past.Epoch),
 			})
@@ -75,7 +75,7 @@ func (r *Report) present(status api.MigrationStatus) {
 		}
 		switch {
 		case status.History != nil && status.History.Stopped != nil && status.History.Stopped.Ordinal == h.Ordinal:
-			on.Stopped = known(status.History.Stopped.StopTime)
+			on.Stopped, on.Ready = known(status.History.Stopped.StopTime), known(status.History.Stopped.ReadyTime)
 		case h.Step == api.StepAwaitRelease: // which follows the stop at once
 			on.Stopped = known(h.StepTime)
 		}

@@ -29,6 +29,8 @@ type Entry struct {
 	Seconds *float64 `json:"seconds,omitempty"`
 	// DownSeconds is how long the ordinal was down, if that is known, and Stayed is true where it was not stopped at all.
 	DownSeconds *float64 `json:"downSeconds,omitempty"`
+	// SoakSeconds is how long it was Ready then, before it counted as available.
+	SoakSeconds *float64 `json:"soakSeconds,omitempty"`
 	Stayed      bool     `json:"stayed,omitempty"`
 	// By is the process that was driving then, if that is known.
 	By string `json:"by,omitempty"`
@@ -97,9 +99,13 @@ func (r *Report) logHandoffs() {
 		}
 		end, ago := e.Time, func(seconds float64) time.Time { return e.Time.Add(-time.Duration(seconds * float64(time.Second))) }
 		h := Handoff{Ordinal: *e.Ordinal, Direction: r.direction(end), Start: ago(*e.Seconds), End: &end, Stayed: e.Stayed, By: e.By}
+		soak := 0.0
+		if e.SoakSeconds != nil {
+			soak = *e.SoakSeconds
+			h.Ready = new(ago(soak))
+		}
 		if e.DownSeconds != nil {
-			stopped := ago(*e.DownSeconds)
-			h.Stopped = &stopped
+			h.Stopped = new(ago(*e.DownSeconds + soak))
 		}
 		oldest = append(oldest, h)
 	}

@@ -88,9 +88,13 @@ type Handoff struct {
 	Direction api.Direction `json:"direction"`
 	Start     time.Time     `json:"start"`
 	// Stopped is when the ordinal was stopped: before Start where it was, in a handoff that was turned back. Absent: it was
-	// not, or it is not known when. DownSeconds is from then to End, or up to now.
+	// not, or it is not known when. Ready is since when its pod was Ready at the other side, without a break; absent: it was not, or it is
+	// not known. DownSeconds is from Stopped to Ready, or to End, or up to now. SoakSeconds is how long it was Ready before it
+	// counted as available.
 	Stopped     *time.Time `json:"stopped,omitempty"`
+	Ready       *time.Time `json:"ready,omitempty"`
 	DownSeconds *float64   `json:"downSeconds,omitempty"`
+	SoakSeconds *float64   `json:"soakSeconds,omitempty"`
 	// End is when the ordinal was available, or the handoff was turned back. It is absent of the one that is on its way; Step is
 	// where that is.
 	End  *time.Time `json:"end,omitempty"`

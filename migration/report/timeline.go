@@ -80,6 +80,9 @@ func (r Report) said(h Handoff) string {
 	if h.DownSeconds == nil {
 		return fmt.Sprintf("%s, %s; it is not known when it was stopped", text, took)
 	}
+	if soak := h.soak(); soak != "" {
+		return fmt.Sprintf("%s, %s; down: %s; Ready before it counted: %s", text, took, h.down(), soak)
+	}
 	return fmt.Sprintf("%s, %s; down: %s", text, took, h.down())
 }
 
@@ -109,7 +112,7 @@ func (r Report) levels(c chart.Chart) []chart.Level {
 			levels = levels[:len(levels)-1] // it is the same one, and has been down all the time
 		}
 		levels, ended = append(levels, chart.Level{From: from, Value: fewest}), h.End
-		if h.End != nil {
+		if h.End != nil || h.Ready != nil {
 			levels = append(levels, chart.Level{From: to, Value: r.Replicas})
 		}
 	}

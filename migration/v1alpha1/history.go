@@ -45,6 +45,10 @@ type StoppedOrdinal struct {
 	Ordinal int32 `json:"ordinal"`
 	// stopTime is when it was taken out of the slice that gives it.
 	StopTime metav1.MicroTime `json:"stopTime"`
+	// readyTime is since when its pod is Ready at the side that takes it; absent: it is not. From then on it serves, and only the
+	// time is waited for in which it must stay Ready.
+	// +optional
+	ReadyTime metav1.MicroTime `json:"readyTime,omitempty,omitzero"`
 }
 
 // HandoffOutcome is how a handoff has ended.
@@ -68,6 +72,10 @@ type PastHandoff struct {
 	// or it is not known when.
 	// +optional
 	StopTime metav1.MicroTime `json:"stopTime,omitempty,omitzero"`
+	// readyTime is since when its pod was Ready without a break when the handoff ended: the ordinal was down from stopTime until then.
+	// Absent: it has not arrived, or it is not known.
+	// +optional
+	ReadyTime metav1.MicroTime `json:"readyTime,omitempty,omitzero"`
 	// endTime is when the ordinal was seen to be available, or the handoff was turned round.
 	EndTime metav1.MicroTime `json:"endTime"`
 	// outcome is TurnedBack where the ordinal has not arrived; absent where it has.

@@ -16,6 +16,8 @@ type Detail struct {
 	// Where is the object that keeps it.
 	Where    string    `json:"where"`
 	Ordinals []Ordinal `json:"ordinals"`
+	// Steps are those of a handoff, by the methods in use.
+	Steps []Step `json:"steps"`
 	// Budget is how many replicas may be unavailable at once.
 	Budget int32 `json:"budget"`
 	Pace   *Pace `json:"pace,omitempty"`
@@ -32,7 +34,7 @@ type Detail struct {
 func NewDetail(m *api.Migration, record bool, cluster string, now time.Time) Detail {
 	row := NewRow(m, record).At(m, now)
 	d := Detail{
-		Row: row, UID: m.UID, Where: Where(m, record), Ordinals: row.Ordinals(), Pace: PaceOf(m), Ahead: aheadOf(m),
+		Row: row, UID: m.UID, Where: Where(m, record), Ordinals: row.Ordinals(), Steps: StepsOf(m), Pace: PaceOf(m), Ahead: aheadOf(m),
 		Report: ReportOf(m, record, cluster, now), Gates: m.Status.Gates, Hooks: m.Status.Hooks, Actions: Actions(m, record),
 	}
 	if m.Status.Baseline != nil {

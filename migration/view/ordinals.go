@@ -1,6 +1,11 @@
 package view
 
-import api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+import (
+	"cmp"
+	"slices"
+
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
 
 // Place is where an ordinal is.
 type Place string
@@ -66,6 +71,34 @@ func (r Row) readiness(side Side, o Ordinal) Readiness {
 type Step struct {
 	Name api.Step `json:"name"`
 	Text string   `json:"text"`
+}
+
+// StepsOf returns the steps of a handoff of one migration, in the words of the methods by which its volumes move.
+func StepsOf(m *api.Migration) []Step {
+	methods := map[api.VolumeMethod]bool{}
+	for _, v := range m.VolumesAsAccepted() {
+		methods[v.Method] = true
+	}
+	steps := Steps()
+	if !methods[api.MethodCopy] {
+		steps = slices.DeleteFunc(steps, func(s Step) bool { return s.Name == api.StepCopyAhead })
+	}
+	for i := range steps {
+		if steps[i].Name == api.StepCarryVolumes && len(methods) == 1 {
+			for method := range methods {
+				steps[i].Text = cmp.Or(carries[method], steps[i].Text)
+			}
+		}
+	}
+	return steps
+}
+
+// carries are the words for carrying volumes over, by method.
+var carries = map[api.VolumeMethod]string{
+	api.MethodRebind:   "hand its volumes over",
+	api.MethodCopy:     "copy what is left of its volumes, and compare both sides",
+	api.MethodSnapshot: "restore its volumes from snapshots",
+	api.MethodEmpty:    "create new volumes",
 }
 
 // Steps are those of a handoff, in their order.

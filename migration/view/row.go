@@ -88,6 +88,8 @@ type Row struct {
 	// LeftSeconds is how long the ordinals that are left take by those so far; absent where that
 	// is not known, and while it is stalled.
 	LeftSeconds *int64 `json:"leftSeconds,omitempty"`
+	// AsOf is when the status was written that all of this is from; absent where that is not known.
+	AsOf *time.Time `json:"asOf,omitempty"`
 	// Warnings is how many things were found before the first write and did not refuse it.
 	Warnings int `json:"warnings,omitempty"`
 }
@@ -130,6 +132,8 @@ type Handoff struct {
 	StepTime  *time.Time `json:"stepTime,omitempty"`
 	StartTime time.Time  `json:"startTime"`
 	Attempts  int32      `json:"attempts"`
+	// Down is since when it is down; absent: it is not, or it is not known.
+	Down *Down `json:"down,omitempty"`
 }
 
 // Hold is what a migration waits for.
@@ -151,6 +155,9 @@ func NewRow(m *api.Migration, record bool) Row {
 		State: stateOf(m), Mode: cmp.Or(m.Spec.Mode, api.ModeRun), Sides: sidesOf(m),
 		Moved: s.Arrived(), Total: s.Total, Hold: holdOf(m), Warnings: len(s.Warnings),
 	}
+	if beat := s.Heartbeat; beat != nil {
+		row.AsOf = new(beat.Time.UTC())
+	}
 	if base := s.Baseline; base != nil {
 		row.First, row.Replicas = base.Start, base.Replicas
 	}
@@ -159,7 +166,7 @@ func NewRow(m *api.Migration, record bool) Row {
 		return row
 	}
 	if h := s.Handoff; h != nil {
-		row.Handoff = &Handoff{Ordinal: h.Ordinal, Direction: directionOf(m), Step: h.Step, StartTime: h.StartTime.UTC(), Attempts: h.Attempts}
+		row.Handoff = &Handoff{Ordinal: h.Ordinal, Direction: directionOf(m), Step: h.Step, StartTime: h.StartTime.UTC(), Attempts: h.Attempts, Down: DownOf(m)}
 		if !h.StepTime.IsZero() {
 			at := h.StepTime.UTC()
 			row.Handoff.StepTime = &at

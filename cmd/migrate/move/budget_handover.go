@@ -77,7 +77,7 @@ func (o *budgetOptions) handOver(ctx context.Context, k *storedMigration) error 
 	if err := k.change(ctx, records.Change{SplitBudget: m.Spec.SplitBudget}); err != nil {
 		return err
 	}
-	shown := progress.NewDisplay(o.Common, "text", false, progress.Steering{Interrupt: o.Interrupt})
+	shown := progress.NewDisplay(o.Common, progress.Format{Verbose: true}, progress.Steering{Interrupt: o.Interrupt})
 	err = driver{Common: o.Common, task: t, tracker: progress.NewTracker(o.Clock.Now(), m), display: shown, writes: writes, mode: m.Spec.Mode}.drive(ctx)
 	shown.Close()
 	if err != nil {

@@ -22,7 +22,7 @@ func newDriver(t *testing.T, m *api.Migration) (*driver, *commandtest.Console) {
 	common := command.NewCommon(c.Environment)
 	between := &task{source: movetest.Offline(t, "east"), destination: movetest.Offline(t, "west"), store: records.ConfigMap{Namespace: "shop", Name: "web"}}
 	return &driver{
-		Common: common, task: between, tracker: progress.NewTracker(commandtest.Noon, m), display: progress.NewDisplay(common, "text", false, progress.Steering{}), writes: &drain.Writes{}, mode: api.ModeRun,
+		Common: common, task: between, tracker: progress.NewTracker(commandtest.Noon, m), display: progress.NewDisplay(common, progress.Format{}, progress.Steering{}), writes: &drain.Writes{}, mode: api.ModeRun,
 	}, c
 }
 

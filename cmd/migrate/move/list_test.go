@@ -35,7 +35,7 @@ func TestV8List(t *testing.T) {
 		return c.Stdout.String(), c.Stderr.String(), code
 	}
 	out, _, code := run("-n", "shop")
-	const want = `NAME       STATE     MOVED   NOW                                                     DESTINATION     AGE
+	const want = `NAME       STATE     MOVED   NOW                                                        DESTINATION     AGE
 database   stalled   1/4     ordinal 2 has been at AwaitReadiness for longer than 10s   west/shop/web   3h
 queue      moved     4/4     every ordinal that was asked for runs at the destination   west/shop/web   3h
 web        moving    1/4     waiting until pod shop/web-2 in cluster west is Ready      west/shop/web   3h

@@ -249,7 +249,7 @@ func (o *recoverOptions) drive(ctx context.Context, k *storedMigration) error {
 	if err != nil {
 		return command.Unreachable(source.Name(), err)
 	}
-	shown := progress.NewDisplay(o.Common, "text", o.quiet, progress.Steering{Interrupt: o.Interrupt})
+	shown := progress.NewDisplay(o.Common, progress.Format{Quiet: o.quiet, Verbose: true}, progress.Steering{Interrupt: o.Interrupt})
 	defer shown.Close()
 	n := progress.NewTracker(o.Clock.Now(), m)
 	shown.Show(n.Event(o.Clock.Now(), progress.Started, fmt.Sprintf("recovering StatefulSet %s/%s to cluster %s, without cluster %s", k.Namespace, m.Spec.Source.Name, source.Name(), off.Name())))

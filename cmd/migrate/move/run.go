@@ -22,9 +22,11 @@ import (
 // runOptions are those of the command run.
 type runOptions struct {
 	moveOptions
-	output      *command.Choice
-	log         string
-	quiet       bool
+	output *command.Choice
+	log    string
+	quiet  bool
+	// verbose has writes and waits shown on a terminal.
+	verbose     bool
 	timeout     time.Duration
 	exitOnStall bool
 	detach      bool
@@ -77,6 +79,7 @@ func newRun(c *command.Common) *cobra.Command {
 	flags.VarP(o.output, "output", "o", "format of the output")
 	flags.StringVar(&o.log, "log", "", "append what happens to this file, too, as one JSON object a line: see report --log")
 	flags.BoolVarP(&o.quiet, "quiet", "q", false, "say nothing but errors and stalls, on stderr")
+	flags.BoolVarP(&o.verbose, "verbose", "v", false, "show each write and each wait on a terminal, too; elsewhere they are always shown")
 	flags.DurationVar(&o.timeout, "timeout", 0, "give up after so long; what is done stays done (default: never)")
 	flags.StringVar(&o.resume, "resume-uid", "", "rebuild the record of the migration with this `UID`, whose record was deleted, from its marks on the objects, and go on with it")
 	flags.BoolVar(&o.exitOnStall, "exit-on-stall", false, "give up when something outside must change first, instead of waiting for it")
@@ -86,6 +89,9 @@ func newRun(c *command.Common) *cobra.Command {
 
 // Validate refuses what cannot be meant.
 func (o *runOptions) Validate() error {
+	if o.quiet && o.verbose {
+		return command.Usagef("--quiet and --verbose exclude each other")
+	}
 	if o.quiet && o.output.Value == "json" {
 		return command.Usagef("--quiet and -o json exclude each other")
 	}
@@ -112,7 +118,7 @@ func (o *runOptions) run(ctx context.Context) error {
 	if stands == preview.Over {
 		return o.alreadyOver(t, m)
 	}
-	d := progress.NewDisplay(o.Common, o.output.Value, o.quiet, o.steering(ctx, t))
+	d := progress.NewDisplay(o.Common, progress.Format{Kind: o.output.Value, Quiet: o.quiet, Verbose: o.verbose}, o.steering(ctx, t))
 	if o.log != "" {
 		if d, err = progress.WithLog(d, o.log, o.ErrOut); err != nil {
 			return command.Usagef("--log: %v", err)

@@ -103,6 +103,22 @@ func Clip(text string, width int) string {
 // LeastWidth is that of lines which are worth breaking.
 const LeastWidth = 20
 
+// Fold breaks text into lines of at most a width, at blanks where it can. A width of 0 is any.
+func Fold(text string, width int) []string {
+	if width <= 0 {
+		return []string{text}
+	}
+	var lines []string
+	for _, line := range Wrap(text, width) {
+		runes := []rune(line)
+		for len(runes) > width {
+			lines, runes = append(lines, string(runes[:width])), runes[width:]
+		}
+		lines = append(lines, string(runes))
+	}
+	return lines
+}
+
 // Wrap breaks text at blanks into lines of at most a width. Names are long, so
 // where there is little room nothing is broken.
 func Wrap(text string, width int) []string {

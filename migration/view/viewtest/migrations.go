@@ -44,6 +44,7 @@ func InFlight() *api.Migration {
 		Ordinal: 2, Step: api.StepAwaitReadiness, Attempts: 2,
 		StepTime: metav1.NewMicroTime(Noon.Add(-12 * time.Second)), StartTime: metav1.NewMicroTime(Noon.Add(-95 * time.Second)),
 	}
+	m.Status.Destination.Available = 1
 	m.Status.Conditions = Conditions(2*time.Minute,
 		metav1.Condition{Type: api.ConditionAccepted, Status: metav1.ConditionTrue, Reason: api.ReasonReady, Message: "source, destination and rights were checked"},
 		metav1.Condition{Type: api.ConditionStalled, Status: metav1.ConditionFalse, Reason: api.ReasonReady},

@@ -8,6 +8,7 @@ import (
 
 	"github.com/sliceshift/sliceshift/cmd/migrate/terminal"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/migration/view"
 )
 
 // Meter draws the progress of a run in two lines.
@@ -18,30 +19,34 @@ const (
 	slimmest  = 10
 )
 
-// steps of a handoff, in their order.
-var stepOrder = []api.Step{
-	api.StepGate, api.StepCopyAhead, api.StepReserveBudget, api.StepSecureVolumes, api.StepScaleDown,
-	api.StepAwaitRelease, api.StepCarryVolumes, api.StepScaleUp, api.StepAwaitReadiness,
-}
-
 func (b Meter) lines(p State, now time.Time, width int) []string {
 	if width < terminal.LeastWidth {
 		return nil
 	}
 	figures := fmt.Sprintf("  %d/%d moved  %s%s", p.Moved, p.Total, terminal.Coarse(now.Sub(p.start)), b.left(p, now))
 	room := min(widestBar, width-len(figures)-3)
-	first := terminal.Clip(strings.TrimLeft(figures, " "), width-1)
+	lines := terminal.Fold(strings.TrimLeft(figures, " "), width-1)
 	if room >= slimmest {
-		first = "  " + b.Draw(p.fraction(), room) + b.Paint.Bold(figures)
+		lines = []string{"  " + b.Draw(p.fraction(), room) + b.Paint.Bold(figures)}
 	}
-	second := terminal.Clip("  "+b.doing(p, now), width-1)
+	paint := func(text string) string { return text }
 	switch {
 	case p.hold != nil && p.hold.Stalled:
-		second = b.Paint.Red(second)
+		paint = b.Paint.Red
 	case p.hold != nil && p.hold.Reason == api.ReasonPaused:
-		second = b.Paint.Yellow(second)
+		paint = b.Paint.Yellow
 	}
-	return []string{first, second}
+	return append(lines, folded(b.doing(p, now), width, paint)...)
+}
+
+// folded is text in lines that fit a width, with an indent.
+func folded(text string, width int, paint func(string) string) []string {
+	const indent = "  "
+	lines := terminal.Fold(text, width-1-len(indent))
+	for i, line := range lines {
+		lines[i] = paint(indent + line)
+	}
+	return lines
 }
 
 // fraction is how much is done. An ordinal on its way counts by its step.
@@ -51,7 +56,8 @@ func (p State) fraction() float64 {
 	}
 	part := 0.0
 	if p.ordinal != nil {
-		part = float64(max(0, slices.Index(stepOrder, p.step))) / float64(len(stepOrder))
+		steps := view.Steps()
+		part = float64(max(0, slices.IndexFunc(steps, func(s view.Step) bool { return s.Name == p.step }))) / float64(len(steps))
 	}
 	if p.back {
 		part = -part
@@ -87,8 +93,8 @@ func (b Meter) doing(p State, now time.Time) string {
 	var words []string
 	if p.ordinal != nil {
 		words = append(words, fmt.Sprintf("ordinal %d", *p.ordinal))
-		if p.step != "" {
-			words = append(words, string(p.step))
+		if text := view.StepText(p.step); text != "" && p.hold == nil {
+			words = append(words, text)
 		}
 	}
 	switch hold := p.hold; {

@@ -21,11 +21,44 @@ type Display interface {
 }
 
 // NewDisplay is the one that the flags of a command ask for.
-func NewDisplay(c *command.Common, format string, quiet bool, s Steering) Display {
+func NewDisplay(c *command.Common, format Format, s Steering) Display {
+	d := newDisplay(c, format, s)
+	if c.Terminal() && format.Kind != "json" && !format.Quiet && !format.Verbose {
+		return brief{d}
+	}
+	return d
+}
+
+// Format is what the flags of a command say of its output.
+type Format struct {
+	// Kind is text or json.
+	Kind string
+	// Quiet leaves errors and stalls. Verbose has each write and wait shown on a terminal, too.
+	Quiet, Verbose bool
+}
+
+// brief leaves out what a terminal shows in place: a handoff is one line there.
+type brief struct{ Display }
+
+// Show implements Display.
+func (d brief) Show(e Event) {
+	switch e.Kind {
+	case Written, Sealed:
+		return
+	case Waiting:
+		if e.Remedy == "" {
+			return
+		}
+	default:
+	}
+	d.Display.Show(e)
+}
+
+func newDisplay(c *command.Common, format Format, s Steering) Display {
 	switch {
-	case quiet:
+	case format.Quiet:
 		return quietDisplay{c.ErrOut}
-	case format == "json":
+	case format.Kind == "json":
 		return jsonDisplay{c.Out}
 	case c.Terminal() && c.Interactive():
 		return NewLive(c, s)

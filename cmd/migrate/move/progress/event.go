@@ -51,6 +51,8 @@ type Event struct {
 	// stopped at all.
 	Seconds     *float64 `json:"seconds,omitempty"`
 	DownSeconds *float64 `json:"downSeconds,omitempty"`
+	// SoakSeconds is how long it was Ready then, before it counted as available.
+	SoakSeconds *float64 `json:"soakSeconds,omitempty"`
 	Stayed      bool     `json:"stayed,omitempty"`
 	Moved       int32    `json:"moved"`
 	Total       int32    `json:"total"`

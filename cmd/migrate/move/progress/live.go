@@ -180,13 +180,13 @@ func (m liveModel) View() tea.View {
 		return tea.NewView("")
 	}
 	lines := m.panel.lines(m.state, m.now(), m.width)
-	return tea.NewView(printable.Coloured(strings.Join(append(lines, m.foot()), "\n")))
+	return tea.NewView(printable.Coloured(strings.Join(append(lines, m.foot()...), "\n")))
 }
 
-// foot is the last line: what can be ordered, what is typed, or what the last order came to.
-func (m liveModel) foot() string {
+// foot is the last lines: what can be ordered, what is typed, or what the last order came to.
+func (m liveModel) foot() []string {
 	o := m.orders
-	line := func(paint func(string) string, text string) string { return paint(terminal.Clip("  "+text, m.width-1)) }
+	line := func(paint func(string) string, text string) []string { return folded(text, m.width, paint) }
 	text := "^C leave"
 	if o.write != nil {
 		text = "pause, resume, rollback: a word and Enter   " + text

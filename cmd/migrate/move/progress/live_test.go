@@ -9,6 +9,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"github.com/sliceshift/sliceshift/cmd/migrate/command"
 	"github.com/sliceshift/sliceshift/cmd/migrate/commandtest"
 	"github.com/sliceshift/sliceshift/cmd/migrate/move/movetest"
 	"github.com/sliceshift/sliceshift/cmd/migrate/terminal"
@@ -129,5 +130,33 @@ func TestRecorded(t *testing.T) {
 	}
 	if cell := (panel{Meter{}}).cell(p, p.sides[1], 2); cell != "2~" {
 		t.Errorf("ordinal 2 is drawn as %s", cell)
+	}
+}
+
+// TestV9OneLineAHandoff: a terminal shows no write and no wait as a line of its own, unless they are asked for; a wait that needs a person
+// stays.
+func TestV9OneLineAHandoff(t *testing.T) {
+	events := []Event{
+		{Kind: Written, short: "stop ordinal 1"},
+		{Kind: Waiting, Message: "waiting for the pod"},
+		{Kind: Sealed, Message: "data was copied"},
+		{Kind: Waiting, Message: "the copy does not go on", Remedy: "look at it"},
+		{Kind: OrdinalDone, Message: "ordinal 1 is available"},
+	}
+	for name, tc := range map[string]struct {
+		format Format
+		lines  int
+	}{"usual": {Format{}, 2}, "verbose": {Format{Verbose: true}, 5}} {
+		c := commandtest.New(nil)
+		shown := c.OnTerminal(80)
+		c.Interactive = func() bool { return false }
+		d := NewDisplay(command.NewCommon(c.Environment), tc.format, Steering{})
+		for _, e := range events {
+			d.Show(e)
+		}
+		d.Close()
+		if text := strings.TrimSpace(shown.Shown()); strings.Count(text, "\n")+1 != tc.lines || !strings.Contains(text, "ordinal 1 is available") {
+			t.Errorf("%s:\n%s", name, text)
+		}
 	}
 }

@@ -29,17 +29,18 @@ func (b panel) lines(p State, now time.Time, width int) []string {
 	var lines []string
 	if p.replicas > 0 {
 		for i, label := range []string{"source", "destination"} {
-			lines = append(lines, b.heading(p.sides[i], label, width), b.ordinals(p, p.sides[i], width))
+			lines = append(lines, b.heading(p.sides[i], label, width)...)
+			lines = append(lines, b.ordinals(p, p.sides[i], width))
 		}
-		text := fmt.Sprintf("  budget       %d of %d may be unavailable; %d available", p.budget, p.replicas, p.sides[0].available+p.sides[1].available)
-		lines = append(lines, b.Paint.Dim(terminal.Clip(text, width-1)))
+		text := fmt.Sprintf("budget       %d of %d may be unavailable; %d available", p.budget, p.replicas, p.sides[0].available+p.sides[1].available)
+		lines = append(lines, folded(text, width, b.Paint.Dim)...)
 	}
 	return append(lines, b.Meter.lines(p, now, width)...)
 }
 
-func (b panel) heading(s side, label string, width int) string {
+func (b panel) heading(s side, label string, width int) []string {
 	const room = 13
-	text := "  " + terminal.Pad(label, room) + s.name
+	text := terminal.Pad(label, room) + s.name
 	if s.replicas > 0 {
 		text += fmt.Sprintf(" %s  %d available", terminal.Span(s.start, s.replicas), s.available)
 	} else {
@@ -48,7 +49,7 @@ func (b panel) heading(s side, label string, width int) string {
 	if s.maxUnavailable != nil {
 		text += fmt.Sprintf("  PDB %d", *s.maxUnavailable)
 	}
-	return b.Paint.Bold(terminal.Clip(text, width-1))
+	return folded(text, width, b.Paint.Bold)
 }
 
 // ordinals are those of the application in a row, as many as fit around the one on its way.

@@ -46,7 +46,11 @@ func recorded(s *api.SliceStatus, name string) side {
 	if full, _, found := strings.Cut(s.Slice, " ["); found {
 		name = full
 	}
-	return side{name: name, start: s.Start, replicas: s.Replicas, available: s.Available, maxUnavailable: s.MaxUnavailable}
+	out := side{name: name, start: s.Start, replicas: s.Replicas, available: s.Available, maxUnavailable: s.MaxUnavailable}
+	if s.Available == s.Replicas {
+		out.down = map[int32]bool{}
+	}
+	return out
 }
 
 // Recorded is the state that a migration's status tells of.

@@ -176,12 +176,15 @@ func (t *Tracker) ordinalDone(now time.Time, m *api.Migration, done *api.Handoff
 		t.mean = sum / time.Duration(len(t.handoffs))
 	}
 	text := terminal.Duration(took)
-	down := downOf(past)
+	down, soak := downOf(past)
 	switch {
 	case down != nil && past.StopTime.Before(&past.StartTime): // in a handoff that was turned back
 		text += fmt.Sprintf(", down for %s in all", terminal.Duration(*down))
 	case down != nil:
 		text += fmt.Sprintf(", %s of it down", terminal.Duration(*down))
+	}
+	if soak != nil && *soak >= time.Second {
+		text += ", then Ready for " + terminal.Duration(*soak)
 	}
 	switch {
 	case past.Stayed:
@@ -196,15 +199,22 @@ func (t *Tracker) ordinalDone(now time.Time, m *api.Migration, done *api.Handoff
 	if down != nil {
 		e.DownSeconds = new(rounded(*down))
 	}
+	if soak != nil {
+		e.SoakSeconds = new(rounded(*soak))
+	}
 	return e
 }
 
-// downOf is how long the ordinal of a handoff was down; nil: it was not, or it is not known since when.
-func downOf(past api.PastHandoff) *time.Duration {
-	if past.StopTime.IsZero() {
-		return nil
+// downOf is how long the ordinal of a handoff was down, and how long it was Ready before it counted as available; nil: that is not known,
+// or it was not stopped.
+func downOf(past api.PastHandoff) (down, soak *time.Duration) {
+	switch {
+	case past.StopTime.IsZero():
+		return nil, nil
+	case past.ReadyTime.IsZero():
+		return new(max(0, past.EndTime.Sub(past.StopTime.Time))), nil
 	}
-	return new(max(0, past.EndTime.Sub(past.StopTime.Time)))
+	return new(max(0, past.ReadyTime.Sub(past.StopTime.Time))), new(max(0, past.EndTime.Sub(past.ReadyTime.Time)))
 }
 
 // left is how far the move is: on the way back how many ordinals are left.
@@ -302,7 +312,10 @@ func (t *Tracker) summary(now time.Time, outcome string) *Summary {
 func (t *Tracker) Stopped(now time.Time) Event {
 	text := fmt.Sprintf("stopped: %d of %d ordinals are moved", t.Moved, t.Total)
 	if t.ordinal != nil {
-		text += fmt.Sprintf("; ordinal %d is on its way, at %s", *t.ordinal, t.step)
+		text += fmt.Sprintf("; ordinal %d is on its way", *t.ordinal)
+		if step := view.StepText(t.step); step != "" {
+			text += " (" + step + ")"
+		}
 		switch t.step { //nolint:exhaustive // in the other steps it runs
 		case api.StepAwaitRelease, api.StepCarryVolumes, api.StepScaleUp:
 			text += ", and stays down until the run goes on"

@@ -282,9 +282,9 @@ func TestSealed(t *testing.T) {
 
 func TestStopped(t *testing.T) {
 	for step, want := range map[api.Step]string{
-		api.StepReserveBudget:  "stopped: 0 of 2 ordinals are moved; ordinal 1 is on its way, at ReserveBudget",
-		api.StepCarryVolumes:   "stopped: 0 of 2 ordinals are moved; ordinal 1 is on its way, at CarryVolumes, and stays down until the run goes on",
-		api.StepAwaitReadiness: "stopped: 0 of 2 ordinals are moved; ordinal 1 is on its way, at AwaitReadiness, and starts by itself",
+		api.StepReserveBudget:  "stopped: 0 of 2 ordinals are moved; ordinal 1 is on its way (reserve the disruption budget)",
+		api.StepCarryVolumes:   "stopped: 0 of 2 ordinals are moved; ordinal 1 is on its way (carry its volumes over), and stays down until the run goes on",
+		api.StepAwaitReadiness: "stopped: 0 of 2 ordinals are moved; ordinal 1 is on its way (wait until it is available), and starts by itself",
 	} {
 		m := movetest.Moving(0, 2)
 		m.Status.Handoff = &api.Handoff{Ordinal: 1, StartTime: metav1.NewMicroTime(commandtest.Noon)}

@@ -17,7 +17,11 @@ func Line(m *api.Migration) string {
 		words = append(words, "mode "+string(m.Spec.Mode))
 	}
 	if h := status.Handoff; h != nil {
-		words = append(words, strings.TrimSpace(fmt.Sprintf("ordinal %d %s", h.Ordinal, h.Step)))
+		text := fmt.Sprintf("ordinal %d", h.Ordinal)
+		if step := view.StepText(h.Step); step != "" {
+			text += ": " + step
+		}
+		words = append(words, text)
 	}
 	if completed := records.Completed(m); completed != "" {
 		return strings.Join(append(words, "completed: "+completed), "  ")

@@ -29,15 +29,19 @@ type Page struct {
 	text     strings.Builder
 }
 
-// line writes one line; what is too long for the page is cut.
+// line writes one line; what is too long for the page takes several.
 func (g *Page) line(prefix, text string, paint func(string) string) {
+	lines := []string{text}
 	if g.Width > 0 {
-		text = terminal.Clip(text, max(1, g.Width-utf8.RuneCountInString(prefix)))
+		lines = terminal.Fold(text, max(1, g.Width-utf8.RuneCountInString(prefix)))
 	}
-	if paint != nil {
-		text = paint(text)
+	for _, each := range lines {
+		if paint != nil {
+			each = paint(each)
+		}
+		g.text.WriteString(strings.TrimRight(prefix+each, " ") + "\n")
+		prefix = strings.Repeat(" ", utf8.RuneCountInString(prefix))
 	}
-	g.text.WriteString(strings.TrimRight(prefix+text, " ") + "\n")
 }
 
 func (g *Page) field(name, text string) { g.line(terminal.Pad(name, fieldWidth), text, nil) }
@@ -55,6 +59,9 @@ func (g *Page) Show(m *api.Migration, cluster, record string) string {
 	} else {
 		g.field("Cluster", cluster)
 	}
+	if beat := status.Heartbeat; beat != nil {
+		g.field("As of", fmt.Sprintf("%s, %s ago", beat.Time.UTC().Format(time.RFC3339), terminal.Coarse(since(g.Now, beat.Time.Time))))
+	}
 	g.field("Mode", string(cmp.Or(m.Spec.Mode, api.ModeRun)))
 	if turn := status.AutomaticRollback; turn != nil {
 		g.field("Turned back", fmt.Sprintf("by itself, %s: %s", turn.Time.UTC().Format(time.RFC3339), turn.Message))
@@ -71,7 +78,7 @@ func (g *Page) Show(m *api.Migration, cluster, record string) string {
 		g.line(terminal.Pad("Moved", fieldWidth)+bar, fmt.Sprintf(" %d of %d", status.Arrived(), status.Total), nil)
 		g.field("Budget", fmt.Sprintf("%d of %d replicas may be unavailable at once", status.Baseline.Budget, status.Baseline.Replicas))
 	}
-	g.field("Handoff", handoffText(status.Handoff, g.Now))
+	g.field("Handoff", handoffText(m, g.Now))
 	if status.Schedule != nil {
 		g.field("Schedule", scheduleText(*status.Schedule, schedule.Of(m.Spec.Schedule)))
 	}
@@ -206,20 +213,25 @@ func sliceText(s *api.SliceStatus, name string) string {
 	return text
 }
 
-func handoffText(h *api.Handoff, now time.Time) string {
+// handoffText is the ordinal in flight: its step, and how long it has been down, or Ready.
+func handoffText(m *api.Migration, now time.Time) string {
+	h := m.Status.Handoff
 	if h == nil {
 		return "none in flight"
 	}
 	text := fmt.Sprintf("ordinal %d", h.Ordinal)
 	if h.Step != "" {
-		text += " at " + string(h.Step)
+		text += ": " + view.StepText(h.Step)
 	}
 	if !h.StepTime.IsZero() {
-		text += " for " + terminal.Coarse(since(now, h.StepTime.Time))
+		text += ", for " + terminal.Coarse(since(now, h.StepTime.Time))
 	}
 	text += fmt.Sprintf(", begun %s ago", terminal.Coarse(since(now, h.StartTime.Time)))
 	if h.Attempts > 1 {
 		text += fmt.Sprintf(" (attempt %d)", h.Attempts)
+	}
+	if down := view.DownOf(m); down != nil {
+		text += "; " + down.Text(now)
 	}
 	return text
 }

@@ -10,7 +10,6 @@ import (
 	"github.com/sliceshift/sliceshift/cmd/migrate/move/movetest"
 	"github.com/sliceshift/sliceshift/cmd/migrate/terminal"
 	"github.com/sliceshift/sliceshift/internal/golden"
-	"github.com/sliceshift/sliceshift/internal/records"
 	"github.com/sliceshift/sliceshift/migration/schedule"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
@@ -86,8 +85,8 @@ func TestChangeText(t *testing.T) {
 		m    *api.Migration
 		want string
 	}{
-		"on its way": {movetest.InFlight(), "1/4 moved  ordinal 2 AwaitReadiness  waiting until pod shop/web-2 in cluster west is Ready"},
-		"stalled":    {movetest.Stalled(), "1/4 moved  ordinal 2 AwaitReadiness  STALLED PodNotReady: ordinal 2 has been at AwaitReadiness for longer than 10s"},
+		"on its way": {movetest.InFlight(), "1/4 moved  ordinal 2: wait until it is available  waiting until pod shop/web-2 in cluster west is Ready"},
+		"stalled":    {movetest.Stalled(), "1/4 moved  ordinal 2: wait until it is available  STALLED PodNotReady: ordinal 2 has been at AwaitReadiness for longer than 10s"},
 		"paused":     {paused, "1/4 moved  mode Pause"},
 		"completed":  {movetest.Completed(), "4/4 moved  completed: Moved"},
 	} {

@@ -22,7 +22,7 @@ export function showOne(main, at) {
   part(main, 'hold', hold, () => hold && holdPanel('hold-title', hold.stalled ? 'Stalled' : 'Waits', hold));
   part(main, 'ahead', ahead, () => ahead && holdPanel('ahead-title', 'Copies for later turns wait', ahead));
   part(main, 'ordinals', { ordinals, sides, back: handoff?.direction }, () => ordinals.length > 0 && ordinalsPanel(detail));
-  part(main, 'handoff', handoff, () => handoff && handoffPanel(handoff));
+  part(main, 'handoff', handoff, () => handoff && handoffPanel(handoff, detail.steps));
   part(main, 'budget', { budget, replicas, available }, () => replicas > 0 && budgetPanel(budget, replicas, available));
   part(main, 'asked', { gates, hooks }, () => (gates || hooks) && askedPanel(gates ?? [], hooks ?? []));
   part(main, 'handoffs', { past: report.handoffs, dropped: report.droppedHandoffs, replicas }, () => handoffsPanel(detail));
@@ -88,8 +88,8 @@ function ordinalsPanel({ ordinals, sides, handoff }) {
     el('ul', { class: 'key', 'aria-hidden': 'true' }, key.map(([look, words]) => el('li', {}, el('i', { class: look }), words))));
 }
 
-function handoffPanel(handoff) {
-  const steps = world.known.steps, at = steps.findIndex((step) => step.name === handoff.step);
+function handoffPanel(handoff, steps) {
+  const at = steps.findIndex((step) => step.name === handoff.step);
   return el('section', { class: 'panel', 'aria-labelledby': 'handoff-title' },
     el('h2', { id: 'handoff-title' }, `Ordinal ${handoff.ordinal} is on its way ${handoff.direction === 'Back' ? 'back to the source' : 'to the destination'}, for `, age(handoff.startTime), handoff.attempts > 1 && `, attempt ${handoff.attempts}`),
     el('ol', { class: 'steps' }, steps.map((step, i) => el('li', { class: i < at ? 'past' : i === at && 'now', 'aria-current': i === at && 'step', title: step.name },
@@ -118,10 +118,11 @@ function handoffsPanel({ report, replicas }) {
   const took = (h) => (new Date(h.end) - new Date(h.start)) / 1000, longest = Math.max(...past.map(took), 1);
   const meter = (h) => { const bar = el('span'); bar.style.width = `${Math.max(1, 100 * took(h) / longest)}%`; return el('div', { class: 'meter', 'aria-hidden': 'true' }, bar); };
   const down = (h) => (h.stayed ? 'not stopped' : h.downSeconds == null ? 'not known' : span(h.downSeconds) + (h.outcome === 'TurnedBack' ? ' until then' : ''));
-  const line = (h) => [h.ordinal, h.direction === 'Back' ? 'back' : 'there', (h.outcome === 'TurnedBack' ? 'turned back ' : '') + whole(h.end), [span(took(h)), meter(h)], down(h), h.fewestAvailable == null ? 'not known' : `${h.fewestAvailable} of ${replicas}`, h.attempts || 'not known'];
+  const soak = (h) => (h.soakSeconds == null ? '' : span(h.soakSeconds));
+  const line = (h) => [h.ordinal, h.direction === 'Back' ? 'back' : 'there', (h.outcome === 'TurnedBack' ? 'turned back ' : '') + whole(h.end), [span(took(h)), meter(h)], down(h), soak(h), h.fewestAvailable == null ? 'not known' : `${h.fewestAvailable} of ${replicas}`, h.attempts || 'not known'];
   return el('section', { class: 'panel', 'aria-labelledby': 'handoffs-title' }, el('h2', { id: 'handoffs-title' }, 'Measured handoffs'),
     report.droppedHandoffs > 0 && el('p', { class: 'faint' }, `The first ${report.droppedHandoffs} are not listed any more.`),
-    table('Measured handoffs', ['Ordinal', 'Way', 'Available again', 'Took', 'Down', 'Fewest available', 'Attempts'], past.toReversed().map(line)));
+    table('Measured handoffs', ['Ordinal', 'Way', 'Available again', 'Took', 'Down', 'Ready before it counted', 'Fewest available', 'Attempts'], past.toReversed().map(line)));
 }
 
 function stopsPanel(report) {
