@@ -31,7 +31,7 @@ func (r *Reconciler) unreadable(ctx context.Context, m *api.Migration, why error
 	if !changed(before, m) {
 		return ctrl.Result{RequeueAfter: pass.RequeueAtLatest}, nil
 	}
-	// Of the status what people read is written, and nothing else: what could not be read of the rest stays as it is.
+	// Only the conditions and the fields for people are written. A field that could not be read stays as it is stored.
 	err := r.Client.Status().Patch(ctx, m, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
 	if err != nil && !apierrors.IsInvalid(err) { // an API server may refuse the object for what is stored
 		return ctrl.Result{}, client.IgnoreNotFound(err)

@@ -161,7 +161,7 @@ func TestV8Help(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, title := range []string{"Flags:", "Where to:", "What moves, and how:", "Volumes:", "What pods need besides volumes:", "When, and what must hold:", "Flags of all commands:"} {
+	for _, title := range []string{"Flags:", "Destination:", "Ordinals and budget:", "Volumes:", "Other objects of the pods:", "Schedule, gates and hooks:", "Flags of all commands:"} {
 		if strings.Count(run.UsageString(), "\n"+title+"\n") != 1 {
 			t.Errorf("run lacks the group %q:\n%s", title, run.UsageString())
 		}

@@ -25,7 +25,7 @@ type MigrationStatus struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=32
 	Progress string `json:"progress,omitempty"`
-	// now is what the migration does or waits for, as one short sentence.
+	// now describes the current action or wait in one short sentence.
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
 	Now string `json:"now,omitempty"`

@@ -11,7 +11,7 @@ import (
 // longestNow is how many characters a sentence of Now has at most.
 const longestNow = 100
 
-// now returns what a migration does or waits for, as one short sentence.
+// now describes the current action or wait in one short sentence.
 func (r Row) now() string {
 	switch {
 	case r.State == StateMoved:

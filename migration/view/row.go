@@ -70,7 +70,7 @@ type Row struct {
 	// Record is true when a run keeps it, in a ConfigMap.
 	Record bool  `json:"record,omitempty"`
 	State  State `json:"state"`
-	// Now is what it does or waits for, as one short sentence.
+	// Now describes the current action or wait in one short sentence.
 	Now  string   `json:"now"`
 	Mode api.Mode `json:"mode"`
 	// Sides are the source and the destination.

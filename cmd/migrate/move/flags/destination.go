@@ -15,7 +15,7 @@ type Destination struct {
 }
 
 // whereTo is the title of these flags in the help.
-const whereTo = "Where to"
+const whereTo = "Destination"
 
 // Add adds all of them.
 func (f *Destination) Add(flags *pflag.FlagSet) {

@@ -84,13 +84,13 @@ func (f *Spec) Add(flags *pflag.FlagSet) {
 	f.toKind = command.NewChoice("", "apps/v1", slicesapi.GroupVersion.String())
 	f.addOrdinals(flags)
 	f.addVolumes(flags)
-	command.FlagGroup(flags, "What pods need besides volumes", func() {
+	command.FlagGroup(flags, "Other objects of the pods", func() {
 		f.dependencies.add(flags)
 		flags.BoolVar(&f.exportServices, ExportServices, false, "make a ServiceExport for the governing Service on both sides")
 		flags.BoolVar(&f.exportOrdinals, ExportOrdinals, false, "make a Service and a ServiceExport for each ordinal, on the side that holds it: its name survives the move")
 		flags.BoolVar(&f.createNamespace, "create-namespace", false, "create the destination's namespace when it does not exist")
 	})
-	command.FlagGroup(flags, "When, and what must hold", func() {
+	command.FlagGroup(flags, "Schedule, gates and hooks", func() {
 		f.schedule.add(flags)
 		flags.StringVar(&f.hooks, Hooks, "", "`FILE` with hooks: a field hooks, as in the spec of a Migration")
 		flags.StringVar(&f.gates, Gates, "", "`FILE` with health gates: a field gates, as in the spec of a Migration")
@@ -102,7 +102,7 @@ func (f *Spec) Add(flags *pflag.FlagSet) {
 
 // addOrdinals adds the flags about which ordinals move, and how many at once.
 func (f *Spec) addOrdinals(flags *pflag.FlagSet) {
-	command.FlagGroup(flags, "What moves, and how", func() {
+	command.FlagGroup(flags, "Ordinals and budget", func() {
 		flags.Var(f.kind, Kind, "apiVersion of the source StatefulSet")
 		flags.Var(f.toKind, ToKind, "apiVersion of the destination StatefulSet (default: the source's)")
 		flags.Var(f.order, Order, "end of the source that moves first")

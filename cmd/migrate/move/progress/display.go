@@ -29,7 +29,7 @@ func NewDisplay(c *command.Common, format Format, s Steering) Display {
 	return d
 }
 
-// Format is what the flags of a command say of its output.
+// Format holds the output flags of a command.
 type Format struct {
 	// Kind is text or json.
 	Kind string
