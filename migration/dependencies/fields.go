@@ -6,7 +6,8 @@ import (
 	"reflect"
 	"slices"
 	"strings"
-	"sync"
+
+	corev1 "k8s.io/api/core/v1"
 )
 
 // Names of the checks that judge what a field says, where an object of that name is not all that matters.
@@ -61,7 +62,7 @@ func index(tables ...map[string][]line) map[string]Use {
 	for _, table := range tables {
 		for of, lines := range table {
 			for _, l := range lines {
-				for _, field := range strings.Fields(l.fields) {
+				for field := range strings.FieldsSeq(l.fields) {
 					all[of+"."+field] = l.use
 				}
 			}
@@ -93,26 +94,37 @@ type field struct {
 	json string
 }
 
-// listed are the fields of the types that were asked for.
-var listed sync.Map
+// listed are the fields of all types of which pod templates, claims and volumes consist.
+var listed = listAll(corev1.PodTemplateSpec{}, corev1.PersistentVolumeClaimSpec{}, corev1.PersistentVolumeSpec{})
 
-// fieldsOf are the fields of a type as its JSON has them.
-func fieldsOf(of reflect.Type) []field {
-	if all, known := listed.Load(of); known {
-		return all.([]field) //nolint:forcetypeassert // nothing else is stored
+func listAll(roots ...any) map[reflect.Type][]field {
+	all := map[reflect.Type][]field{}
+	var add func(reflect.Type)
+	add = func(of reflect.Type) {
+		for slices.Contains([]reflect.Kind{reflect.Pointer, reflect.Slice, reflect.Map}, of.Kind()) {
+			of = of.Elem()
+		}
+		if _, known := all[of]; known || of.Kind() != reflect.Struct || opaque(of) {
+			return
+		}
+		all[of] = listFields(of)
+		for _, f := range all[of] {
+			add(f.Type)
+		}
 	}
-	all := listFields(of)
-	listed.Store(of, all)
+	for _, root := range roots {
+		add(reflect.TypeOf(root))
+	}
 	return all
 }
 
+// listFields are the fields of a type as its JSON has them.
 func listFields(of reflect.Type) []field {
 	var all []field
-	for i := range of.NumField() {
-		f := of.Field(i)
+	for f := range of.Fields() {
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 		if f.Anonymous && name == "" {
-			for _, inner := range fieldsOf(f.Type) {
+			for _, inner := range listFields(f.Type) {
 				inner.Index = append(slices.Clone(f.Index), inner.Index...)
 				all = append(all, inner)
 			}
@@ -147,7 +159,7 @@ func visit(of reflect.Value, from string, call func(Value)) {
 	if of.Kind() != reflect.Struct || opaque(of.Type()) {
 		return
 	}
-	for _, f := range fieldsOf(of.Type()) {
+	for _, f := range listed[of.Type()] {
 		value := of.FieldByIndex(f.Index)
 		if value.IsZero() {
 			continue

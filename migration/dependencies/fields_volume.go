@@ -107,7 +107,7 @@ var claimFields = map[string][]line{
 
 // providerClass is the SecretProviderClass that a volume of the secrets store names.
 func providerClass(parent reflect.Value) string {
-	csi, is := parent.Interface().(corev1.CSIVolumeSource)
+	csi, is := reflect.TypeAssert[corev1.CSIVolumeSource](parent)
 	if !is || csi.Driver != secretsStore {
 		return ""
 	}
@@ -116,7 +116,7 @@ func providerClass(parent reflect.Value) string {
 
 // snapshotOf is the VolumeSnapshot that a claim is restored from.
 func snapshotOf(parent reflect.Value) string {
-	spec, is := parent.Interface().(corev1.PersistentVolumeClaimSpec)
+	spec, is := reflect.TypeAssert[corev1.PersistentVolumeClaimSpec](parent)
 	if !is || spec.DataSource == nil || spec.DataSource.Kind != VolumeSnapshot {
 		return ""
 	}

@@ -17,7 +17,6 @@ import (
 
 	"github.com/sliceshift/sliceshift/internal/clusters/clustertest"
 	"github.com/sliceshift/sliceshift/migration/internal/endpointtest"
-	"github.com/sliceshift/sliceshift/migration/plan"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/volumes"
 )
@@ -192,15 +191,12 @@ func TestP5SaidOfAVolume(t *testing.T) {
 		s.Spec.Template.Spec.Volumes = []corev1.Volume{{Name: "logs", VolumeSource: corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/srv/logs"}}}}
 		s.Spec.Template.Spec.Containers[0].VolumeMounts = []corev1.VolumeMount{{Name: "logs", MountPath: "/logs"}}
 	})
-	for said, want := range map[bool]string{false: api.ReasonDataOutsideClaims, true: ""} {
+	for said, want := range map[bool][]string{false: {api.ReasonDataOutsideClaims}, true: nil} {
 		e := &Inspector{Pair: endpointtest.Pair(nil, nil)}
 		m := &api.Migration{Spec: api.MigrationSpec{Volumes: []api.VolumeSpec{{ClaimTemplate: "logs", Shared: said}}}}
-		got := ""
-		for _, f := range plan.OfCheck("", outside(e, Subject{Migration: m, Source: set})...) {
-			got += f.Reason
-		}
-		if got != want {
-			t.Errorf("said %t: %q", said, got)
+		findings := outside(e, Subject{Migration: m, Source: set})
+		if len(findings) != len(want) || len(findings) > 0 && findings[0].Reason != want[0] {
+			t.Errorf("said %t: %v", said, found(findings))
 		}
 		if unknown := unknownTemplates(e.Source, m, set); (len(unknown) == 0) != said {
 			t.Errorf("said %t: %v", said, unknown)

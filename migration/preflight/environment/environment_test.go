@@ -29,6 +29,7 @@ func specOf(t testing.TB, text string) corev1.PodSpec {
 // shown are the findings, each as its reason, whether it is a warning, and a remedy that is there.
 func shown(t testing.TB, findings []plan.Finding) (reasons []string, text string) {
 	t.Helper()
+	var said strings.Builder
 	for _, f := range findings {
 		reason := f.Reason
 		if f.Warning {
@@ -38,9 +39,9 @@ func shown(t testing.TB, findings []plan.Finding) (reasons []string, text string
 			t.Errorf("%+v", f)
 		}
 		reasons = append(reasons, reason)
-		text += f.Message + "\n" + f.Remedy + "\n"
+		said.WriteString(f.Message + "\n" + f.Remedy + "\n")
 	}
-	return reasons, text
+	return reasons, said.String()
 }
 
 // TestP11Images: an image of a registry of one cluster, and one that is never pulled, are warned of, wherever the template has it.
