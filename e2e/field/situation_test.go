@@ -177,7 +177,7 @@ func (s situation) provision(v *harness.Move, ordinal int32) {
 	v.T.Helper()
 	name := fmt.Sprintf("%s-%d", v.App.Namespace, ordinal)
 	fill := func(text json.RawMessage) json.RawMessage {
-		return json.RawMessage(strings.ReplaceAll(strings.ReplaceAll(string(text), "$NS", v.App.Namespace), "$K", fmt.Sprint(ordinal)))
+		return json.RawMessage(strings.ReplaceAll(strings.ReplaceAll(string(text), "$NS", v.App.Namespace), "$K", strconv.Itoa(int(ordinal))))
 	}
 	u := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "PersistentVolume", "metadata": map[string]any{"name": name}}}
 	var source map[string]any
@@ -254,7 +254,7 @@ func create(v *harness.Move, at harness.Cluster, namespace string, object json.R
 // enforce creates the policy in west, and waits until it is in force: it refuses an object that it is to refuse.
 func (p policy) enforce(v *harness.Move) {
 	v.T.Helper()
-	quoted := func(s string) string { return strconv.Quote(s) }
+	quoted := strconv.Quote
 	create(v, v.To, v.ToNamespace, json.RawMessage(fmt.Sprintf(`{"apiVersion":"admissionregistration.k8s.io/v1","kind":"ValidatingAdmissionPolicy","metadata":{"name":%s},
 		"spec":{"matchConstraints":{"resourceRules":[%s]},"matchConditions":[{"name":"when","expression":%s}],"validations":[{"expression":%s}]}}`,
 		quoted(p.Name), p.Rule, quoted(p.When), quoted(p.Expression))))

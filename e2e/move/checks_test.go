@@ -75,7 +75,7 @@ func stagedChecks() []staged {
 		})), across, nil, nil, warn + api.ReasonElectsLeader},
 		{"images", "P11 of a registry of the cluster", adapted(1, template(func(s *corev1.PodSpec) { s.Containers[0].Image = "registry.infra.svc:5000/app:1" })), across, nil, nil, warn + api.ReasonImageIsLocal},
 		{"node setup", "P11 a profile of the node", adapted(1, template(func(s *corev1.PodSpec) {
-			s.SecurityContext = &corev1.PodSecurityContext{SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeLocalhost, LocalhostProfile: ptr.To("a.json")}}
+			s.SecurityContext = &corev1.PodSecurityContext{SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeLocalhost, LocalhostProfile: new("a.json")}}
 		})), across, nil, nil, warn + api.ReasonNodeSetupUnseen},
 		{"schedulers", "P11 one that binds nothing there", usual, across, func(v *move) { v.ownScheduler() }, nil, warn + api.ReasonSchedulerUnseen},
 		{"data outside claims", "P5 a folder of the node", adapted(1, template(hostFolder("/srv/data"))), across, nil, nil, fail + api.ReasonDataOutsideClaims},
