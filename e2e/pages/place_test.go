@@ -96,7 +96,7 @@ var rules = []rule{
 	in(hooking, `logs .*job/`),
 
 	in(before, `migrate plan .*--exit-code`, exits(1)),
-	in(before, `migrate (plan|preflight|recipes|version|completion)\b`),
+	in(before, `migrate (plan|preflight|recipes|version|completion|explain)\b`),
 	in(before, `migrate create .*--dry-run`),
 	in(before, `migrate ui `, says(served)),
 	in(managed, `edit migration `),
@@ -129,6 +129,7 @@ var rules = []rule{
 	in(bare, `(label namespace|rollout restart deployment|create clusterrolebinding|get pods,lease|get deployment) ?`, first(installed)),
 	in(bare, `name=sliceshift-manager-metrics`, first(installed)),
 	in(bare, `delete migrations --all`, first(installed)),
+	in(bare, `migrate install --(guard-volumes|impersonation)`, first(installed)),
 	in(bare, `migrate (install|uninstall)\b`),
 	in(bare, `apply -f config/monitoring`),
 
