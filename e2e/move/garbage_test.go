@@ -12,7 +12,7 @@ type fieldSchema = apiextensionsv1.JSONSchemaProps
 
 // words are values that some texts take. The first that fits a schema is its good one.
 var words = []string{
-	"a", "1h", "2026-01-01T00:00:00Z", "2026-01-01T00:00:00.123456Z", "1", "100%", "22:30", "/a", "https://a", "AAAA", "apps/v1", "1-2", "a.example/b", "*", "1Gi",
+	"a", "1h", "2026-01-01T00:00:00Z", "2026-01-01T00:00:00.123456Z", "1", "100%", "22:30", "/a", "https://a", "AAAA", "apps/v1", "1-2", "a.example/b", "*", "1Gi", "Application/argocd/web",
 }
 
 // junk are texts that decoders refuse, each in its own way.

@@ -263,6 +263,15 @@ func (v *move) needMuch() {
 		_, err = client.CoreV1().ConfigMaps(v.App.Namespace).Create(v.Ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "settings"}}, metav1.CreateOptions{})
 		v.Must(err)
 	}
+	role := &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Name: "web"}, Rules: []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"get"}}}}
+	_, err := v.Source.RbacV1().Roles(v.App.Namespace).Create(v.Ctx, role, metav1.CreateOptions{})
+	v.Must(err)
+	binding := &rbacv1.RoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: "web"}, Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Name: "web"}},
+		RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: role.Name},
+	}
+	_, err = v.Source.RbacV1().RoleBindings(v.App.Namespace).Create(v.Ctx, binding, metav1.CreateOptions{})
+	v.Must(err)
 	v.patchSource(`{"spec":{"template":{"spec":{"priorityClassName":"` + v.App.Namespace + `","runtimeClassName":"` + v.App.Namespace + `","serviceAccountName":"web","volumes":[{"name":"settings","configMap":{"name":"settings"}}]}}}}`)
 	v.awaitObserved()
 	v.Must(v.App.AwaitReady(v.Ctx, v.Source))

@@ -51,7 +51,7 @@ func TestK0Tenants(t *testing.T) {
 	n.says(t, hook, api.ReasonHookInvalid, "job.spec.template.spec.containers[0].env[0].value holds 5432")
 	n.says(t, old, api.ReasonFieldUnreadable, `spec.volumes[0].copy.downtimeBudget holds "1d"`)
 	// It goes on once the field is corrected.
-	patch := `{"spec":{"volumes":[{"claimTemplate":"data","copy":{"downtimeBudget":"24h"}}]}}`
+	patch := `{"spec":{"volumes":[{"claimTemplate":"data","method":"Copy","copy":{"image":"mover","downtimeBudget":"24h"}}]}}`
 	if err := n.client.Patch(t.Context(), old, client.RawPatch(types.MergePatchType, []byte(patch))); err != nil {
 		t.Fatal(err)
 	}
@@ -110,7 +110,7 @@ func (n *tenancy) olderDuration(t *testing.T) *unstructured.Unstructured {
 			"apiVersion": api.GroupVersion.String(), "kind": "Migration", "metadata": map[string]any{"namespace": namespace.Name, "name": "web"},
 			"spec": map[string]any{
 				"source": map[string]any{"name": "web"}, "destination": map[string]any{"name": "other"},
-				"volumes": []any{map[string]any{"claimTemplate": "data", "copy": map[string]any{"downtimeBudget": "1d"}}},
+				"volumes": []any{map[string]any{"claimTemplate": "data", "method": "Copy", "copy": map[string]any{"image": "mover", "downtimeBudget": "1d"}}},
 			},
 		}}
 	}
