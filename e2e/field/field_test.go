@@ -19,7 +19,7 @@ import (
 // atOnce is how many situations are tried at once: each runs commands of the product.
 const atOnce = 6
 
-// TestField: of each situation a preflight says what is wrong, and no more; a plan says the same.
+// TestField: a preflight finds what is wrong in each situation, and nothing else; a plan finds the same.
 func TestField(t *testing.T) {
 	all := situations(t, "situations")
 	turns := make(chan struct{}, atOnce)
@@ -44,7 +44,7 @@ func TestField(t *testing.T) {
 	t.Logf("%d situations", len(all))
 }
 
-// judge compares what was found with what must be.
+// judge compares the findings with the expected ones.
 func (s situation) judge(t *testing.T, report preflight.Report, said string) {
 	t.Helper()
 	got := map[string]string{}

@@ -47,7 +47,7 @@ type situation struct {
 	// object that names none.
 	East []json.RawMessage `json:"east,omitempty"`
 	West []json.RawMessage `json:"west,omitempty"`
-	// Policies refuse what is created in west.
+	// Policies refuse objects in west.
 	Policies []policy `json:"policies,omitempty"`
 	// Then are merge patches of objects, once all replicas are available.
 	Then []change `json:"then,omitempty"`
@@ -234,7 +234,7 @@ func parsed(v *harness.Move, at harness.Cluster, namespace string, object json.R
 	return u
 }
 
-// create creates an object, with its status. What is of the whole cluster is deleted in the end.
+// create creates an object, with its status. An object without a namespace is deleted at the end of the test.
 func create(v *harness.Move, at harness.Cluster, namespace string, object json.RawMessage) {
 	v.T.Helper()
 	u, c := parsed(v, at, namespace, object), clientOf(v, at)
@@ -247,7 +247,13 @@ func create(v *harness.Move, at harness.Cluster, namespace string, object json.R
 		v.Must(c.Status().Update(v.Ctx, u))
 	}
 	if u.GetNamespace() == "" {
-		v.T.Cleanup(func() { _ = c.Delete(v.T.Context(), u) })
+		v.T.Cleanup(func() {
+			ctx, cancel := context.WithTimeout(context.Background(), harness.TimeLimit()) // that of the test has ended
+			defer cancel()
+			if err := client.IgnoreNotFound(c.Delete(ctx, u)); err != nil {
+				v.T.Errorf("deleting %s %s: %v", u.GetKind(), u.GetName(), err)
+			}
+		})
 	}
 }
 

@@ -20,7 +20,7 @@ import (
 // for one handoff, after the last one, and for each ordinal in all. What is read in a pass that comes to
 // nothing, because somebody has changed an object meanwhile, is not counted.
 const (
-	readsAtStart    = 68
+	readsAtStart    = 66
 	readsOfAHandoff = 17
 	readsAtEnd      = 40
 	readsAnOrdinal  = 28

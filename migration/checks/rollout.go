@@ -11,28 +11,18 @@ import (
 // StaysBehind refuses while pods of a slice keep a former revision and nothing replaces them: as long as nobody ends that, no
 // ordinal moves either way (I6).
 func StaysBehind(s plan.Side) plan.Finding {
-	patch := func(patch string) string {
-		return s.Kubectl().Do("patch", s.Set.ResourceName(), "-n", s.Namespace, s.Set.Name, "--type=merge", "-p", patch)
-	}
-	var why string
-	var ways []string
+	why, patch := "its roll-out is paused", `{"spec":{"paused":false,"updateStrategy":{"rollingUpdate":{"paused":false}}}}`
+	var more []string
 	switch s.Set.Rolls.Stays {
 	case plan.StaysOnDelete:
-		why = "its strategy OnDelete replaces no pod by itself"
-		ways = []string{
-			"have it go on: " + patch(`{"spec":{"updateStrategy":{"type":"RollingUpdate"}}}`),
-			"delete the pods of the former revision, one after the other: " + s.Kubectl().Do("get", "pods", "-n", s.Namespace, "-L", "controller-revision-hash"),
-		}
+		why, patch = "its strategy OnDelete replaces no pod", `{"spec":{"updateStrategy":{"type":"RollingUpdate"}}}`
+		more = []string{"delete the pods of the former revision, one after the other: " + s.Kubectl().Do("get", "pods", "-n", s.Namespace, "-L", "controller-revision-hash")}
 	case plan.StaysPartition:
-		why = "its partition keeps pods at the former revision"
-		ways = []string{
-			"have it go on: " + patch(`{"spec":{"updateStrategy":{"rollingUpdate":{"partition":0}}}}`),
-			"lower the partition step by step",
-		}
-	default:
-		why = "its roll-out is paused"
-		ways = []string{"have it go on: " + patch(`{"spec":{"paused":false,"updateStrategy":{"rollingUpdate":{"paused":false}}}}`)}
+		why, patch = "its partition keeps pods at the former revision", `{"spec":{"updateStrategy":{"rollingUpdate":{"partition":0}}}}`
+		more = []string{"lower the partition step by step"}
+	case plan.StaysPaused:
 	}
+	ways := append([]string{"let the roll-out continue: " + s.Kubectl().Do("patch", s.Set.ResourceName(), "-n", s.Namespace, s.Set.Name, "--type=merge", "-p", patch)}, more...)
 	back := "take the change back"
 	if undo := s.RolloutUndo(); undo != "" {
 		back += ": " + undo

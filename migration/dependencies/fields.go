@@ -71,13 +71,6 @@ func index(tables ...map[string][]line) map[string]Use {
 	return all
 }
 
-// UseOf is what a move does about a field of a type of the Kubernetes API, such as "PodSpec.nodeName"; false: the field is not
-// known.
-func UseOf(field string) (Use, bool) {
-	use, known := uses[field]
-	return use, known
-}
-
 // Judged are the names of all checks that judge fields.
 func Judged() []string {
 	checks := map[string]bool{}

@@ -17,7 +17,7 @@ func TestP11EachFieldIsKnown(t *testing.T) {
 		for _, f := range fields {
 			key := of.Name() + "." + f.json
 			found[key] = true
-			if _, known := UseOf(key); !known {
+			if _, known := uses[key]; !known {
 				t.Errorf("%s is in no table: does it name an object, or need something of the cluster or the node?", key)
 			}
 		}

@@ -3,7 +3,6 @@ package preflight
 import (
 	"context"
 	"slices"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -37,7 +36,6 @@ var leftKinds = []struct {
 }{
 	{corev1.SchemeGroupVersion.WithKind("PersistentVolumeClaim"), "pvc", false},
 	{corev1.SchemeGroupVersion.WithKind("Pod"), "pod", false},
-	{corev1.SchemeGroupVersion.WithKind("Service"), "service", false},
 	{manifest.SnapshotKind, "volumesnapshot", false},
 	{manifest.ContentKind, "volumesnapshotcontent", true},
 }
@@ -111,7 +109,7 @@ func (f former) objects(ctx context.Context) (left []plan.Leftover, unlisted boo
 // ordinalBeside returns the ordinal beside whose claim an object of another migration is. One that is being deleted is not left.
 func (f former) ordinalBeside(object *metav1.PartialObjectMetadata) (int32, bool) {
 	by := types.UID(object.Labels[api.MigrationLabelKey])
-	if by == f.uid || object.DeletionTimestamp != nil || object.Annotations[api.LeftOutAnnotationKey] != "" || !strings.HasPrefix(object.Name, "sliceshift-") {
+	if by == f.uid || object.DeletionTimestamp != nil || object.Annotations[api.LeftOutAnnotationKey] != "" {
 		return 0, false
 	}
 	for ordinal := range f.end {
@@ -126,7 +124,7 @@ func (f former) ordinalBeside(object *metav1.PartialObjectMetadata) (int32, bool
 	return 0, false
 }
 
-// services returns the Services with the names of ordinals that other migrations have created.
+// services returns the Services that other migrations have created: beside a claim, or with the name of an ordinal.
 func (f former) services(ctx context.Context) ([]plan.Leftover, error) {
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("ServiceList"))
@@ -136,6 +134,10 @@ func (f former) services(ctx context.Context) ([]plan.Leftover, error) {
 	var left []plan.Leftover
 	for i := range list.Items {
 		object := &list.Items[i]
+		if ordinal, found := f.ordinalBeside(object); found {
+			left = append(left, plan.Leftover{Resource: "service", Name: object.Name, Ordinal: ordinal, Filling: true, By: types.UID(object.Labels[api.MigrationLabelKey])})
+			continue
+		}
 		by := types.UID(object.Annotations[api.OwnerAnnotationKey])
 		ordinal, named := observe.OrdinalOf(f.at.Set, object.Name)
 		if named && by != "" && by != f.uid && object.DeletionTimestamp == nil && object.Annotations[api.LeftOutAnnotationKey] == "" {

@@ -26,7 +26,7 @@ func (d Plan) answer() string {
 	case d.Mode == api.ModeRollback || d.Mode == api.ModeRecover || len(d.Steps) == 0 || d.Summary.Ordinals == 0:
 		return what
 	case d.Standing == Underway:
-		return fmt.Sprintf("Yes: %s goes on. %s", what, d.comesTo())
+		return fmt.Sprintf("Yes: %s can continue. %s", what, d.comesTo())
 	default:
 		return fmt.Sprintf("Yes: %s can move. %s", what, d.comesTo())
 	}
@@ -48,7 +48,7 @@ func (d Plan) comesTo() string {
 	}
 	text += fmt.Sprintf(", %d of %d down at once", sum.Replicas-sum.FewestAvailable, sum.Replicas)
 	if sum.HandoffSeconds > 0 {
-		text += fmt.Sprintf(", each for %s at most", terminal.Coarse(sum.each()))
+		text += fmt.Sprintf(", each for about %s", terminal.Coarse(sum.each()))
 	}
 	if sum.HandoffSource == HandoffAssumed {
 		text += " (assumed)"

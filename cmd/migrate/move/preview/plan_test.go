@@ -243,11 +243,11 @@ func TestV13Answer(t *testing.T) {
 	sides := Plan{Source: Side{"east", "shop", "web"}, Destination: Side{"west", "shop", "web"}, Mode: api.ModeRun, Standing: Beginning, Steps: []Step{{}}}
 	sides.Summary = Summary{Ordinals: 3, Replicas: 3, FewestAvailable: 2, HandoffSeconds: 60, HandoffSource: HandoffAssumed}
 	for want, change := range map[string]func(*Plan){
-		"can move. 3 ordinals in about 3m00s, 1 of 3 down at once, each for 1m00s at most (assumed); nothing is copied.": func(*Plan) {},
-		"can move. 3 ordinals in about 3m00s, 1 of 3 down at once, each for 1m00s at most (assumed); 3 volumes copied, of 60.0 GiB.": func(d *Plan) {
+		"can move. 3 ordinals in about 3m00s, 1 of 3 down at once, each for about 1m00s (assumed); nothing is copied.": func(*Plan) {},
+		"can move. 3 ordinals in about 3m00s, 1 of 3 down at once, each for about 1m00s (assumed); 3 volumes copied, of 60.0 GiB.": func(d *Plan) {
 			d.Summary.VolumesByMethod, d.Summary.CopiedBytes = map[api.VolumeMethod]int{api.MethodCopy: 3}, 60<<30
 		},
-		"goes on. 3 ordinals in about 3m00s, 1 of 3 down at once, each for 1m00s at most; nothing is copied.": func(d *Plan) {
+		"can continue. 3 ordinals in about 3m00s, 1 of 3 down at once, each for about 1m00s; nothing is copied.": func(d *Plan) {
 			d.Standing, d.Summary.HandoffSource = Underway, HandoffMeasured
 		},
 		"cannot move yet: 2 refusals. Correct BudgetZero first.": func(d *Plan) {
