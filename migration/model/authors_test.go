@@ -182,15 +182,17 @@ func (m *machine) heard() bool {
 	return recorded != nil && m.author.Equal(pdb.Form{MinAvailable: recorded.MinAvailable, MaxUnavailable: recorded.MaxUnavailable})
 }
 
-// twoWords reports whether the budgets of both sides have new forms that differ: the objects do not say which of them is newer.
+// twoWords reports whether the budgets of both sides were written since and differ: the objects do not say which of them is newer.
 func (m *machine) twoWords() bool {
 	base, source, destination := m.State.Record.Baseline, m.State.Source.Budgets, m.State.Destination.Budgets
 	if base == nil || base.DisruptionBudget == nil || len(source) != 1 || len(destination) != 1 || m.State.Spec.SameNamespace {
 		return false
 	}
 	recorded := pdb.Form{MinAvailable: base.DisruptionBudget.MinAvailable, MaxUnavailable: base.DisruptionBudget.MaxUnavailable}
-	here, there := source[0].Form, destination[0].Form
-	return !here.Equal(there) && !here.Equal(recorded) && !there.Equal(recorded)
+	since := func(b plan.Budget, seen *api.BudgetVersion) bool {
+		return !b.Form.Equal(recorded) || b.Fence == "" && seen != nil && seen.UID != b.UID
+	}
+	return !source[0].Form.Equal(destination[0].Form) && since(source[0], base.SourceBudget) && since(destination[0], base.DestinationBudget)
 }
 
 // followed reports whether the migration has recorded it, and keeps within it. While an ordinal is down, and while both slices
@@ -346,5 +348,26 @@ func TestDeletedWhileAToolWrites(t *testing.T) {
 		if y.State.Volumes[2].Destination.Volume.Policy != corev1.PersistentVolumeReclaimDelete {
 			t.Errorf("%s: got %+v", name, y.State.Volumes[2].Destination.Volume)
 		}
+	}
+}
+
+// TestH3TwoWords: the author makes the source's budget anew with the recorded form, and raises the destination's, in one pass with an
+// ordinal down. The objects do not say which is newer: the ordinal starts, neither form is overwritten, and the next stop waits.
+func TestH3TwoWords(t *testing.T) {
+	y := newPlay(t, plantest.Scenario{Replicas: 2, Budget: pdbtest.MaxUnavailable(1)})
+	y.until(plan.ScaleDown, 1)
+	y.pass(lands)
+	y.authorMakes(plan.SourceSide, 1, "web")
+	y.puts(plan.DestinationSide, pdb.Unavailable(9), "kubectl", true)
+	y.speaks(pdb.Unavailable(9))
+	for range 12 {
+		y.machine.pass(y.p, y.fair())
+		y.settle(everyone)
+	}
+	if hold := y.holdOf(); !hold.Stalled || hold.Reason != api.ReasonForeignBudget {
+		t.Errorf("got %+v", hold)
+	}
+	if all := y.State.Destination.Budgets; !all[0].Form.Equal(pdb.Unavailable(9)) {
+		t.Errorf("the author's form is overwritten: %+v", all)
 	}
 }

@@ -80,7 +80,16 @@ func (p wordPlanner) words() []plan.SideName {
 			words = append(words, name)
 		}
 	}
+	if len(words) == 1 && !p.Spec.SameNamespace && p.replaced(words[0].Other()) {
+		return plan.SideNames // the recorded form, in a new object: which of the two is newer, the objects do not say
+	}
 	return words
+}
+
+// replaced reports whether a side has another PodDisruptionBudget than is recorded, without a mark of the migration.
+func (p wordPlanner) replaced(name plan.SideName) bool {
+	all, seen := p.Side(name).Budgets, *seenBudget(p.Record.Baseline, name)
+	return len(all) == 1 && all[0].Fence == "" && seen != nil && seen.UID != all[0].UID
 }
 
 // renamed reports whether the source's budget has another name than is recorded.
@@ -245,9 +254,11 @@ func (p budgetPlanner) giveBack(name plan.SideName) *plan.Decision {
 	return &plan.Decision{Record: &next}
 }
 
-// curb shrinks the budgets while an ordinal is down, when the author has lowered their sum. It never waits.
+// curb shrinks the budgets while an ordinal is down, when the author has lowered their sum. It never waits, and leaves
+// forms that cannot be recorded yet.
 func (p budgetPlanner) curb() *plan.Decision {
-	if p.Record.Baseline.DisruptionBudget == nil || !p.stopped() || (wordPlanner{p.View, p}).refused() != nil {
+	author := wordPlanner{p.View, p}
+	if p.Record.Baseline.DisruptionBudget == nil || !p.stopped() || author.refused() != nil || len(author.words()) > 0 {
 		return nil
 	}
 	want := p.wanted(1)
