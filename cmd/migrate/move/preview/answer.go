@@ -48,7 +48,7 @@ func (d Plan) comesTo() string {
 	}
 	text += fmt.Sprintf(", %d of %d down at once", sum.Replicas-sum.FewestAvailable, sum.Replicas)
 	if sum.HandoffSeconds > 0 {
-		text += fmt.Sprintf(", each for about %s", terminal.Coarse(sum.each()))
+		text += ", each for about " + terminal.Coarse(sum.each())
 	}
 	if sum.HandoffSource == HandoffAssumed {
 		text += " (assumed)"
