@@ -305,7 +305,7 @@ func TestAheadHeld(t *testing.T) {
 	e.holdEarly(0, hold, inAnswer, false)
 	e.holdEarly(2, nil, inAnswer, true)
 	const want = "True|WriteRefused|ordinal 0, and 1 more, to be copied before its turn: cluster west refused to create claim a: exceeded quota: few. " +
-		"It is tried again every 5s, and nothing that is under way waits for it; at its turn the move stalls with that. To mend it: kubectl describe quota -n shop"
+		"It is tried again every 5s, and nothing that is under way waits for it; at its turn the move stalls with that. What to do: kubectl describe quota -n shop"
 	if outcome := report(e, stalls); said(m, api.ConditionAheadHeld) != want || outcome.AheadHeld != api.ReasonWriteRefused {
 		t.Errorf("got %q, news: %q", said(m, api.ConditionAheadHeld), outcome.AheadHeld)
 	}

@@ -188,18 +188,10 @@ func renderStalled(m *api.Migration, decision plan.Decision) {
 		}
 		return
 	}
-	condition(m, api.ConditionStalled, metav1.ConditionTrue, hold.Reason, mended(hold.Message, hold.Remedy))
+	condition(m, api.ConditionStalled, metav1.ConditionTrue, hold.Reason, records.WithRemedy(fitting(hold.Message, longestMessage/2), hold.Remedy))
 	if m.Status.Baseline == nil { // the remedy is in Stalled
 		condition(m, api.ConditionAccepted, metav1.ConditionFalse, hold.Reason, hold.Message)
 	}
-}
-
-// mended is a message with its remedy, which is what must not be cut.
-func mended(message, remedy string) string {
-	if remedy == "" {
-		return message
-	}
-	return fitting(message, longestMessage/2) + ". To mend it: " + remedy
 }
 
 // renderAhead tells which copies for later turns do not go on, and why. Whoever has tried none yet leaves what was
@@ -219,7 +211,7 @@ func renderAhead(m *api.Migration, held map[int32]heldCopy, decision plan.Decisi
 	}
 	message := fmt.Sprintf("ordinal %d%s, to be copied before its turn: %s. It is tried again every %s, and nothing that is under way waits for it; at its turn the move stalls with that",
 		ordinals[0], others, fitting(hold.Message, longestMessage/4), pass.RequeueRefused)
-	condition(m, api.ConditionAheadHeld, metav1.ConditionTrue, hold.Reason, mended(message, hold.Remedy))
+	condition(m, api.ConditionAheadHeld, metav1.ConditionTrue, hold.Reason, records.WithRemedy(fitting(message, longestMessage/2), hold.Remedy))
 }
 
 // heldAhead is why copies for later turns do not go on, as the status tells; empty: none is.

@@ -165,10 +165,10 @@ func TestStatusIsBounded(t *testing.T) {
 					t.Errorf("%s is cut within a letter", c.Type)
 				}
 			}
-			if got := said(m, api.ConditionAheadHeld); !strings.HasSuffix(got, ". To mend it: "+remedy) {
+			if got := said(m, api.ConditionAheadHeld); !strings.HasSuffix(got, ". What to do: "+remedy) {
 				t.Errorf("it is not said how to mend what is held ahead: %.80q", got)
 			}
-			if got := said(m, api.ConditionStalled); !strings.HasSuffix(got, ". To mend it: "+remedy) || len(got) < longestMessage/12 {
+			if got := said(m, api.ConditionStalled); !strings.HasSuffix(got, ". What to do: "+remedy) || len(got) < longestMessage/12 {
 				t.Errorf("it is not said how to mend it, or little of what is amiss: %d bytes, %.80q", len(got), got)
 			}
 		})

@@ -145,7 +145,7 @@ func TestConditions(t *testing.T) {
 		"it is paused":   {"", true, plan.Decision{Hold: &plan.Hold{Reason: api.ReasonPaused, Message: "p"}}, "False|Paused|p", "False|Ready|", "", ""},
 		"it is not time": {"", true, plan.Decision{Hold: &plan.Hold{Reason: api.ReasonOutsideWindow, Message: "o"}}, "False|OutsideWindow|o", "False|Ready|", "", ""},
 		"it is queued":   {"", false, plan.Decision{Hold: &plan.Hold{Reason: api.ReasonQueued, Message: "q", Remedy: "r"}}, "True|Queued|q", "False|Ready|", "", ""},
-		"it stalls":      {"", true, plan.Decision{Hold: stalls}, "False|ForeignScale|somebody writes", "True|ForeignScale|somebody writes. To mend it: stop it", "", ""},
+		"it stalls":      {"", true, plan.Decision{Hold: stalls}, "False|ForeignScale|somebody writes", "True|ForeignScale|somebody writes. What to do: stop it", "", ""},
 		"without remedy": {"", true, plan.Decision{Hold: bare}, "False|ForeignScale|somebody writes", "True|ForeignScale|somebody writes", "", ""},
 		"it is refused":  {"", false, plan.Decision{Hold: bare}, "False|ForeignScale|somebody writes", "True|ForeignScale|somebody writes", "False|ForeignScale|somebody writes", ""},
 		"it has moved":   {"", true, plan.Decision{Done: api.ReasonMoved}, "False|Moved|" + moved, "False|Ready|", "", "True|Moved|" + moved},

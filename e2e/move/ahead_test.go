@@ -114,7 +114,7 @@ func TestCopyAheadRefused(t *testing.T) {
 			return change(func(c *api.CopySpec) { c.Prefetch = 2 })
 		case done == bounded && held != nil:
 			done = told
-			for _, part := range []string{"to be copied before its turn: cluster destination refused to create claim ", "exceeded quota: few", ". To mend it: ", "kubectl describe quota -n " + v.ToNamespace} {
+			for _, part := range []string{"to be copied before its turn: cluster destination refused to create claim ", "exceeded quota: few", ". What to do: ", "kubectl describe quota -n " + v.ToNamespace} {
 				if held.Reason != api.ReasonWriteRefused || !strings.Contains(held.Message, part) {
 					t.Errorf("no %q in %s: %s", part, held.Reason, held.Message)
 				}

@@ -30,10 +30,10 @@ var accessible string
 var views = []struct{ name, fragment, id, says string }{
 	{"list", "#/", "list", "stalled"},
 	{"moving", "#/migration/%/web", "handoff", "is on its way"},
-	{"stalled", "#/migration/%/orders", "hold", "To mend it"},
+	{"stalled", "#/migration/%/orders", "hold", "What to do"},
 	{"report", "#/migration/%/web/report", "document", "Who has driven it"},
 	{"plan", "#/migration/%/ledger/plan", "document", "another cluster"},
-	{"ahead", "#/migration/%/carts", "ahead", "To mend it"},
+	{"ahead", "#/migration/%/carts", "ahead", "What to do"},
 }
 
 // fill keeps Migrations in all states.
@@ -47,11 +47,11 @@ func pictured() []*api.Migration {
 	done := moved("sessions", 3, 3)
 	done.Status.Conditions = append(done.Status.Conditions, conditions(60e9, met(api.ConditionCompleted, api.ReasonMoved, "every ordinal that was asked for runs at the destination"))[0])
 	refused := moved("ledger", 0, 3)
-	refused.Status = api.MigrationStatus{Conditions: conditions(9*60e9, unmet(api.ConditionAccepted, api.ReasonPermissionMissing, "user mover may not patch persistentvolumes in cluster west. To mend it: kubectl apply -f https://example.com/mover.yaml --context west"))}
+	refused.Status = api.MigrationStatus{Conditions: conditions(9*60e9, unmet(api.ConditionAccepted, api.ReasonPermissionMissing, "user mover may not patch persistentvolumes in cluster west. What to do: kubectl apply -f https://example.com/mover.yaml --context west"))}
 	waits := moved("events", 0, 9)
 	waits.Status.Conditions = conditions(25*60e9, met(api.ConditionAccepted, api.ReasonReady, ""), unmet(api.ConditionProgressing, api.ReasonOutsideWindow, "no handoff begins before 22:00 Europe/Berlin"))
 	back := underWay("carts")
-	back.Status.Conditions = append(back.Status.Conditions, conditions(4*60e9, met(api.ConditionAheadHeld, "CopyStuck", "the copy of ordinal 1 does not go on. To mend it: kubectl describe pod"))...)
+	back.Status.Conditions = append(back.Status.Conditions, conditions(4*60e9, met(api.ConditionAheadHeld, "CopyStuck", "the copy of ordinal 1 does not go on. What to do: kubectl describe pod"))...)
 	back.Spec.Mode, back.Status.Fence.Direction = api.ModeRollback, api.Back
 	return []*api.Migration{underWay("web"), stalled("orders"), paused, done, refused, waits, back}
 }

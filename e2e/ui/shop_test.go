@@ -182,7 +182,7 @@ func stalled(name string) *api.Migration {
 	s.Handoff = &api.Handoff{Ordinal: 3, Step: api.StepAwaitRelease, Attempts: 1, StartTime: ago(11 * time.Minute), StepTime: ago(10*time.Minute + 40*time.Second), FewestAvailable: new(int32(4))}
 	message := fmt.Sprintf("volume pvc-2f0c6a of ordinal 3 is still attached to node worker-2 of cluster east (VolumeAttachment csi-81d4f), 10m40s after pod shop/%s-3 was gone: starting it elsewhere could corrupt its data", name)
 	s.Conditions = conditions(40*time.Second, met(api.ConditionAccepted, api.ReasonReady, "source, destination and rights were checked"),
-		unmet(api.ConditionProgressing, api.ReasonVolumeAttached, message), met(api.ConditionStalled, api.ReasonVolumeAttached, message+". To mend it: kubectl describe volumeattachment csi-81d4f --context east; kubectl get node worker-2 --context east"))
+		unmet(api.ConditionProgressing, api.ReasonVolumeAttached, message), met(api.ConditionStalled, api.ReasonVolumeAttached, message+". What to do: kubectl describe volumeattachment csi-81d4f --context east; kubectl get node worker-2 --context east"))
 	s.History.Stops = []api.PastStop{{Reason: api.ReasonPaused, Message: "mode is Pause", StartTime: metav1.NewTime(time.Now().Add(-16 * time.Minute)), EndTime: metav1.NewTime(time.Now().Add(-14 * time.Minute))}}
 	return m
 }

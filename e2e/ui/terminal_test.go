@@ -161,7 +161,7 @@ func TestTerminal(t *testing.T) {
 	finalize(v, "web-3", "example.com/backup")
 	c.types(128, 46, "kubectl migrate run "+line+" --min-ready 8s --deadline 5s")
 	c.shoot(b, folder, "terminal-moving", c.shows("ordinal 4", "has been Ready for", "pause, resume, rollback: a word and Enter"))
-	c.shoot(b, folder, "terminal-stalled", c.shows("to mend it", "web-3", "STALLED"))
+	c.shoot(b, folder, "terminal-stalled", c.shows("what to do", "web-3", "STALLED"))
 	finalize(v, "web-3")
 	c.shows("every ordinal that was asked for runs at the destination", "never seen fewer than 4 of 5 replicas available")
 	v.ExpectMoved()

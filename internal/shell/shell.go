@@ -12,12 +12,15 @@ import (
 // plain are the runes, beside letters and digits, that no shell gives a meaning to.
 const plain = "-_./:=,@%+"
 
-// Quote protects a word from the shell.
+// punctuation ends a word of a sentence.
+const punctuation = ",.:"
+
+// Quote protects a word from the shell, and from the sentence that it stands in.
 func Quote(word string) string {
 	safe := func(r rune) bool {
 		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune(plain, r)
 	}
-	if word != "" && strings.IndexFunc(word, func(r rune) bool { return !safe(r) }) < 0 {
+	if word != "" && strings.IndexFunc(word, func(r rune) bool { return !safe(r) }) < 0 && strings.TrimRight(word, punctuation) == word {
 		return word
 	}
 	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -23,6 +24,25 @@ var (
 
 // TestK7Sources: no command that a message shows is assembled but here.
 func TestK7Sources(t *testing.T) {
+	eachSource(t, func(files *token.FileSet, file *ast.File) {
+		for _, at := range assembled(file) {
+			t.Errorf("%s: build the command from words, with Do or Command", files.Position(at))
+		}
+	})
+}
+
+// TestV6Sources: after a command no word of a sentence follows that Commands would take for one of the command.
+func TestV6Sources(t *testing.T) {
+	eachSource(t, func(files *token.FileSet, file *ast.File) {
+		for _, at := range runsOn(file) {
+			t.Errorf("%s: end the command before the sentence goes on, with a comma, a semicolon or a bracket", files.Position(at))
+		}
+	})
+}
+
+// eachSource calls do with each file that may show a command.
+func eachSource(t *testing.T, do func(*token.FileSet, *ast.File)) {
+	t.Helper()
 	root := filepath.Join("..", "..")
 	for _, tree := range []string{"cmd", "internal", "migration", "pdb", "slices", "volumes", "workload", "mover"} {
 		err := filepath.WalkDir(filepath.Join(root, tree), func(path string, entry fs.DirEntry, err error) error {
@@ -31,16 +51,102 @@ func TestK7Sources(t *testing.T) {
 			}
 			files := token.NewFileSet()
 			file, err := parser.ParseFile(files, path, nil, 0)
-			if err != nil {
-				return err
+			if err == nil {
+				do(files, file)
 			}
-			for _, at := range assembled(file) {
-				t.Errorf("%s: build the command from words, with Do or Command", files.Position(at))
-			}
-			return nil
+			return err
 		})
 		if err != nil {
 			t.Fatal(err)
+		}
+	}
+}
+
+// builders are the functions that return a command.
+var builders = map[string]bool{"Do": true, "Migrate": true, "Format": true, "Command": true, "command": true, "Again": true}
+
+// sentence is what may follow a command, beside what belongs to it.
+var sentence = regexp.MustCompile(`^($|[;,:).\n]| \|| &&| \(| > | --?[a-z])`)
+
+// verbOf is where a format takes a value, but for one in quotes.
+var verbOf = regexp.MustCompile(`%(?:\[(\d+)\])?[+#]?[a-pr-z]`)
+
+// runsOn are the places where a sentence goes on right behind a command.
+func runsOn(file *ast.File) (found []token.Pos) {
+	ast.Inspect(file, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.BinaryExpr:
+			last := n.X
+			if inner, is := last.(*ast.BinaryExpr); is {
+				last = inner.Y
+			}
+			if after, is := literal(n.Y); is && n.Op == token.ADD && command(last) && !sentence.MatchString(after) {
+				found = append(found, n.Y.Pos())
+			}
+		case *ast.CallExpr:
+			if len(n.Args) == 0 {
+				return true
+			}
+			format, is := literal(n.Args[0])
+			if !is {
+				return true
+			}
+			for i, at := range verbOf.FindAllStringSubmatchIndex(format, -1) {
+				value := i + 1
+				if at[2] >= 0 {
+					value, _ = strconv.Atoi(format[at[2]:at[3]])
+				}
+				if value < len(n.Args) && command(n.Args[value]) && !sentence.MatchString(format[at[1]:]) {
+					found = append(found, n.Args[value].Pos())
+				}
+			}
+		}
+		return true
+	})
+	return found
+}
+
+func literal(e ast.Expr) (string, bool) {
+	l, is := e.(*ast.BasicLit)
+	if !is || l.Kind != token.STRING {
+		return "", false
+	}
+	text, err := strconv.Unquote(l.Value)
+	return text, err == nil
+}
+
+func command(e ast.Expr) bool {
+	call, is := e.(*ast.CallExpr)
+	if !is {
+		return false
+	}
+	f, is := call.Fun.(*ast.SelectorExpr)
+	if !is || len(call.Args) == 0 {
+		return false
+	}
+	if of, selects := call.Args[0].(*ast.SelectorExpr); selects && f.Sel.Name == "Format" { // of time
+		x, named := of.X.(*ast.Ident)
+		return !named || x.Name != "time"
+	}
+	return builders[f.Sel.Name]
+}
+
+// TestV6RunsOn: what the other test is to find it finds.
+func TestV6RunsOn(t *testing.T) {
+	for text, want := range map[string]int{
+		`k.Do("get", "pods") + " and wait"`:                                   1,
+		`"see " + k.Do("get", "pods") + " and wait"`:                          1,
+		`fmt.Sprintf("see %s and wait", k.Do("get", "pods"))`:                 1,
+		`fmt.Sprintf("%[2]s: see %[1]s and wait", k.Do("get", "pods"), name)`: 1,
+		`fmt.Sprintf("see %s; then %s", k.Do("get", "pods"), name)`:           0,
+		`"see " + k.Do("get", "pods") + ", and wait"`:                         0,
+	} {
+		file, err := parser.ParseFile(token.NewFileSet(), "", "package a\nvar _ = "+text, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := runsOn(file); len(got) != want {
+			t.Errorf("%s: %d, want %d", text, len(got), want)
 		}
 	}
 }

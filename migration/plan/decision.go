@@ -4,10 +4,12 @@
 package plan
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 	"time"
 
+	"github.com/sliceshift/sliceshift/internal/shell"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
@@ -66,10 +68,19 @@ type Finding struct {
 	Object string `json:"object"`
 	// Message says what was found and why it is unsafe.
 	Message string `json:"message"`
-	// Remedy is what mends it, a command where there is one.
+	// Remedy is the way out: text for people, with the commands as shell.Commands finds them.
 	Remedy string `json:"remedy,omitempty"`
 	// Warning is true when the migration may begin all the same.
 	Warning bool `json:"warning,omitempty"`
+}
+
+// MarshalJSON adds the commands of the remedy.
+func (f Finding) MarshalJSON() ([]byte, error) {
+	type bare Finding
+	return json.Marshal(struct {
+		bare
+		Commands []string `json:"commands,omitempty"`
+	}{bare(f), shell.Commands(f.Remedy)})
 }
 
 // Hold waits for somebody to mend what was found.

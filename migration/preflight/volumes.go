@@ -262,7 +262,7 @@ func (e *Inspector) places(hosts []host, coming map[string]int64) []plan.Finding
 		findings = append(findings, plan.Finding{
 			Reason: volumes.ReasonVolumeOutOfReach, Object: driverObject(driver),
 			Message: fmt.Sprintf("%d volumes of CSI driver %s are to be moved, and the nodes of cluster %s can attach %d more: the last pods would stay Pending", coming[driver], driver, e.Destination.Cluster, left),
-			Remedy:  "add nodes, or move fewer ordinals; " + e.Destination.Kubectl().Do("get", "csinodes", "-o", "yaml") + " shows what each may attach",
+			Remedy:  "add nodes, or move fewer ordinals; to see what each may attach: " + e.Destination.Kubectl().Do("get", "csinodes", "-o", "yaml"),
 		})
 	}
 	return findings
@@ -335,7 +335,7 @@ func (e *Inspector) apartFromVolume(demand scheduling.Demand, pvs []corev1.Persi
 		return []plan.Finding{{
 			Reason: volumes.ReasonVolumeOutOfReach, Object: "volume " + pvs[i].Name,
 			Message: fmt.Sprintf("the nodes of cluster %s that match the node affinity of volume %s cannot take a pod of %s, and those that can do not match it: a moved pod would stay Pending", demand.Cluster, pvs[i].Name, demand.Object),
-			Remedy:  "have a node there that does both; " + e.Source.Kubectl().Do("get", "pv", pvs[i].Name, "-o", "jsonpath={.spec.nodeAffinity}") + " shows which nodes the volume is for",
+			Remedy:  "have a node there that does both; to see which nodes the volume is for: " + e.Source.Kubectl().Do("get", "pv", pvs[i].Name, "-o", "jsonpath={.spec.nodeAffinity}"),
 		}}
 	}
 	return nil

@@ -4,6 +4,7 @@ package view
 
 import (
 	"cmp"
+	"encoding/json"
 	"strings"
 	"time"
 
@@ -147,6 +148,15 @@ type Hold struct {
 	Since   time.Time `json:"since"`
 }
 
+// MarshalJSON adds the commands of the remedy.
+func (h Hold) MarshalJSON() ([]byte, error) {
+	type bare Hold
+	return json.Marshal(struct {
+		bare
+		Commands []string `json:"commands,omitempty"`
+	}{bare(h), shell.Commands(h.Remedy)})
+}
+
 // NewRow is the row of a migration.
 func NewRow(m *api.Migration, record bool) Row {
 	s := m.Status
@@ -260,7 +270,7 @@ func holdOf(m *api.Migration) *Hold {
 	if c == nil || c.Message == "" || c.Reason == api.ReasonMoving {
 		return nil
 	}
-	message, remedy := CutRemedy(c.Message)
+	message, remedy := records.CutRemedy(c.Message)
 	return &Hold{Reason: c.Reason, Message: message, Remedy: remedy, Since: c.LastTransitionTime.UTC()}
 }
 

@@ -29,14 +29,8 @@ func heldBy(m *api.Migration, kind string) *Stall {
 	if c == nil || c.Status != metav1.ConditionTrue {
 		return nil
 	}
-	message, remedy := CutRemedy(c.Message)
+	message, remedy := records.CutRemedy(c.Message)
 	return &Stall{c.Reason, message, remedy}
-}
-
-// CutRemedy takes the way out off a condition's message.
-func CutRemedy(message string) (what, remedy string) {
-	what, remedy, _ = strings.Cut(message, ". To mend it: ")
-	return what, remedy
 }
 
 // DestinationOf is the name of the destination's cluster: as the run's first user called it, or as it is

@@ -69,7 +69,7 @@ func TestHold(t *testing.T) {
 		"a person": {viewtest.Stalled(), &Hold{Reason: api.ReasonPodNotReady, Message: "ordinal 2 has been at AwaitReadiness for longer than 10s", Remedy: "kubectl describe pod -n shop web-2", Stalled: true, Since: viewtest.Noon}},
 		"the end":  {viewtest.Completed(), nil},
 		"a right": {
-			with(&api.Migration{}, metav1.Condition{Type: api.ConditionAccepted, Status: metav1.ConditionFalse, Reason: "NoRight", Message: "it may not. To mend it: bind the role"}),
+			with(&api.Migration{}, metav1.Condition{Type: api.ConditionAccepted, Status: metav1.ConditionFalse, Reason: "NoRight", Message: "it may not. What to do: bind the role"}),
 			&Hold{Reason: "NoRight", Message: "it may not", Remedy: "bind the role", Since: viewtest.Noon.Add(-time.Minute)},
 		},
 	} {
@@ -257,7 +257,7 @@ func TestDetail(t *testing.T) {
 func TestDetailOfCopiesAhead(t *testing.T) {
 	m := viewtest.InFlight()
 	m.Status.Conditions = append(m.Status.Conditions, viewtest.Conditions(time.Minute, metav1.Condition{
-		Type: api.ConditionAheadHeld, Status: metav1.ConditionTrue, Reason: "CopyStuck", Message: "no space is left. To mend it: free some",
+		Type: api.ConditionAheadHeld, Status: metav1.ConditionTrue, Reason: "CopyStuck", Message: "no space is left. What to do: free some",
 	})...)
 	want := &Hold{Reason: "CopyStuck", Message: "no space is left", Remedy: "free some", Since: viewtest.Noon.Add(-time.Minute)}
 	d := NewDetail(m, false, "east", viewtest.Noon)

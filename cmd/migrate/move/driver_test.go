@@ -121,14 +121,14 @@ func TestUnsaved(t *testing.T) {
 	unsaved(errors.New("connection refused"))
 	unsaved(errors.New("connection reset"))
 	want := "    0.0s       STALLED (ClusterUnreachable) cluster east: the record cannot be written: connection refused\n" +
-		"               to mend it: nothing is done on either side until it can; check the cluster and the kubeconfig\n"
+		"               what to do: nothing is done on either side until it can; check the cluster and the kubeconfig\n"
 	if got := c.Stdout.String(); got != want {
 		t.Errorf("told %q, want %q", got, want)
 	}
 	c.Stdout.Reset()
 	outcome.Decision.Hold = &plan.Hold{Stalled: true, Reason: api.ReasonClusterUnreachable, Message: "cluster west cannot be read: gone", Remedy: "start it"}
 	unsaved(errors.New("connection reset"))
-	if got := c.Stdout.String(); !strings.Contains(got, "cluster west cannot be read: gone\n") || !strings.Contains(got, "to mend it: start it") {
+	if got := c.Stdout.String(); !strings.Contains(got, "cluster west cannot be read: gone\n") || !strings.Contains(got, "what to do: start it") {
 		t.Errorf("told %q", got)
 	}
 	d.exitOnStall = true

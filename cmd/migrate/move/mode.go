@@ -13,6 +13,7 @@ import (
 
 	"github.com/sliceshift/sliceshift/cmd/migrate/command"
 	"github.com/sliceshift/sliceshift/cmd/migrate/move/flags"
+	"github.com/sliceshift/sliceshift/cmd/migrate/terminal"
 	"github.com/sliceshift/sliceshift/internal/records"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/migration/view"
@@ -191,7 +192,7 @@ func (o *modeOptions) await(ctx context.Context, k *storedMigration) error {
 			stalled = stall.Message
 			fmt.Fprintf(o.ErrOut, "stalled: %s: %s\n", stall.Reason, stall.Message)
 			if stall.Remedy != "" {
-				fmt.Fprintf(o.ErrOut, "  to mend it: %s\n", stall.Remedy)
+				fmt.Fprintf(o.ErrOut, "  %s\n", terminal.Remedy(stall.Remedy))
 			}
 		}
 		return false, nil

@@ -52,7 +52,7 @@ func TestSteering(t *testing.T) {
 		"roll back what is back":                 {[]string{"rollback", "web"}, movetest.RolledBack(), 0, "is completed (RolledBack): nothing is to do\n", "", ""},
 		"no such migration":                      {[]string{"pause", "other"}, movetest.InMode(api.ModeRun), 1, "", "no migration shop/other in cluster east", ""},
 		"status":                                 {[]string{"status", "web"}, movetest.InFlight(), 0, "ConfigMap shop/sliceshift-web in cluster east", "", ""},
-		"status, stalled":                        {[]string{"status", "web"}, movetest.Stalled(), 3, "to mend it: kubectl describe pod", "shop/web is stalled: PodNotReady", ""},
+		"status, stalled":                        {[]string{"status", "web"}, movetest.Stalled(), 3, "what to do: kubectl describe pod", "shop/web is stalled: PodNotReady", ""},
 		"status, JSON":                           {[]string{"status", "web", "-o", "json"}, movetest.InFlight(), 0, "\"kind\": \"Migration\"", "", ""},
 		"status, YAML":                           {[]string{"status", "web", "-o", "yaml"}, movetest.InFlight(), 0, "  moved: 2\n", "", ""},
 		"status of nothing":                      {[]string{"status", "other"}, movetest.InFlight(), 1, "", " --context east get configmaps -A -l migration.sliceshift.io/record", ""},

@@ -297,7 +297,7 @@ func (a *adoption) kubectl() shell.Kubectl {
 // or updates the pods.
 func (a *adoption) unfinished(code int, err error, mend bool) error {
 	if mend {
-		err = fmt.Errorf("%w\nThe pods run, but no controller looks after them until the StatefulSet is there again. To mend it, mend the cause, and when the first finds nothing, do the second:\n  %s\n  %s",
+		err = fmt.Errorf("%w\nThe pods run, but no controller looks after them until the StatefulSet is there again. To get it back, end the cause, and when the first finds nothing, do the second:\n  %s\n  %s",
 			err, a.kubectl().Do("get", "statefulsets."+a.from.Group, a.name, "-n", a.namespace), a.kubectl().Do("create", "-f", a.manifest))
 	}
 	return &command.ExitError{Code: code, Err: err}

@@ -227,6 +227,6 @@ func roomy(d Demand, nodes []corev1.Node) sieve {
 			}
 			return "none has as much as one pod asks for, even when it is empty: " + plan.Listed(slices.Sorted(maps.Keys(names)))
 		},
-		mend: "add a node that is large enough; " + d.Kubectl.Do("get", "nodes", "-o", "custom-columns=NAME:.metadata.name,HAS:.status.allocatable") + " shows what there is",
+		mend: "add a node that is large enough; to see what there is: " + d.Kubectl.Do("get", "nodes", "-o", "custom-columns=NAME:.metadata.name,HAS:.status.allocatable"),
 	}
 }

@@ -58,7 +58,7 @@ func Stalled() *api.Migration {
 	m := InFlight()
 	m.Status.Conditions[1] = metav1.Condition{
 		Type: api.ConditionStalled, Status: metav1.ConditionTrue, Reason: api.ReasonPodNotReady, LastTransitionTime: metav1.NewTime(Noon),
-		Message: "ordinal 2 has been at AwaitReadiness for longer than 10s. To mend it: kubectl describe pod -n shop web-2",
+		Message: "ordinal 2 has been at AwaitReadiness for longer than 10s. What to do: kubectl describe pod -n shop web-2",
 	}
 	m.Status.Conditions[2].Status = metav1.ConditionFalse
 	return m

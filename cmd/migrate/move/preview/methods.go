@@ -2,6 +2,7 @@ package preview
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -9,6 +10,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
 
+	"github.com/sliceshift/sliceshift/cmd/migrate/terminal"
+	"github.com/sliceshift/sliceshift/internal/shell"
 	"github.com/sliceshift/sliceshift/migration/plan"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/volumes"
@@ -71,6 +74,15 @@ type Choice struct {
 	Remedy string `json:"remedy,omitempty"`
 }
 
+// MarshalJSON adds the commands of the remedy.
+func (c Choice) MarshalJSON() ([]byte, error) {
+	type bare Choice
+	return json.Marshal(struct {
+		bare
+		Commands []string `json:"commands,omitempty"`
+	}{bare(c), shell.Commands(c.Remedy)})
+}
+
 // ofStorage are the reasons for which one disk cannot serve both sides.
 var ofStorage = []string{volumes.ReasonDriverMissing, volumes.ReasonVolumeOutOfReach, volumes.ReasonVolumeIsLocal, volumes.ReasonVolumeNotAllowed}
 
@@ -124,7 +136,7 @@ func (t Template) text() []string {
 		}
 		lines = append(lines, fmt.Sprintf("  %-8s %s: %s", c.Method, c.Reason, c.Why))
 		if c.Remedy != "" {
-			lines = append(lines, "           to mend it: "+c.Remedy)
+			lines = append(lines, "           "+terminal.Remedy(c.Remedy))
 		}
 	}
 	return lines

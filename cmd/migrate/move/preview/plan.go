@@ -3,6 +3,9 @@
 package preview
 
 import (
+	"encoding/json"
+
+	"github.com/sliceshift/sliceshift/internal/shell"
 	"github.com/sliceshift/sliceshift/migration/plan"
 	"github.com/sliceshift/sliceshift/migration/planner"
 	"github.com/sliceshift/sliceshift/migration/preflight"
@@ -69,6 +72,15 @@ type Stall struct {
 	Reason  string `json:"reason"`
 	Message string `json:"message"`
 	Remedy  string `json:"remedy,omitempty"`
+}
+
+// MarshalJSON adds the commands of the remedy.
+func (s Stall) MarshalJSON() ([]byte, error) {
+	type bare Stall
+	return json.Marshal(struct {
+		bare
+		Commands []string `json:"commands,omitempty"`
+	}{bare(s), shell.Commands(s.Remedy)})
 }
 
 // Summary is what a move comes to.

@@ -151,7 +151,7 @@ func TestPlanThatStalls(t *testing.T) {
 		t.Fatalf("stalled: %+v", d.Stalled)
 	}
 	text := printPlan(t, d, terminal.Painter{}, false)
-	for _, want := range []string{"It would stall there: ForeignScale", "to mend it: "} {
+	for _, want := range []string{"It would stall there: ForeignScale", "what to do: "} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the plan lacks %q:\n%s", want, text)
 		}

@@ -182,7 +182,7 @@ func (p Printer) conclusion(d Plan) []string {
 	if d.Stalled != nil {
 		lines = append(lines, p.Paint.Red("It would stall there: "+d.Stalled.Reason)+"\n  "+d.Stalled.Message)
 		if d.Stalled.Remedy != "" {
-			lines = append(lines, "  to mend it: "+d.Stalled.Remedy)
+			lines = append(lines, "  "+terminal.Remedy(d.Stalled.Remedy))
 		}
 	}
 	return lines
@@ -225,7 +225,7 @@ func FindingsText(findings []plan.Finding, paint terminal.Painter) string {
 		}
 		fmt.Fprintf(&b, "%s%s\n         %s\n", label, paint.Bold(f.Reason), f.Message)
 		if f.Remedy != "" {
-			fmt.Fprintf(&b, "         to mend it: %s\n", f.Remedy)
+			fmt.Fprintf(&b, "         %s\n", terminal.Remedy(f.Remedy))
 		}
 	}
 	return b.String()

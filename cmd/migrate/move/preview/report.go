@@ -42,7 +42,7 @@ func (p Printer) check(r preflight.Result) {
 	for _, f := range r.Findings {
 		fmt.Fprintf(p.Out, "%s%s: %s\n", indent, p.Paint.Bold(f.Reason), f.Message)
 		if f.Remedy != "" {
-			fmt.Fprintf(p.Out, "%sto mend it: %s\n", indent, f.Remedy)
+			fmt.Fprintf(p.Out, "%s%s\n", indent, terminal.Remedy(f.Remedy))
 		}
 	}
 	if len(r.Findings) > 0 && r.Docs != "" {

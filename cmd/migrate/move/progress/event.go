@@ -1,6 +1,7 @@
 package progress
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
@@ -8,6 +9,7 @@ import (
 	"time"
 
 	"github.com/sliceshift/sliceshift/cmd/migrate/terminal"
+	"github.com/sliceshift/sliceshift/internal/shell"
 	"github.com/sliceshift/sliceshift/migration/plan"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
@@ -63,6 +65,15 @@ type Event struct {
 	elapsed time.Duration
 	// short is the message without what only a program needs.
 	short string
+}
+
+// MarshalJSON adds the commands of the remedy.
+func (e Event) MarshalJSON() ([]byte, error) {
+	type bare Event
+	return json.Marshal(struct {
+		bare
+		Commands []string `json:"commands,omitempty"`
+	}{bare(e), shell.Commands(e.Remedy)})
 }
 
 // Seal is what both sides of a copy have shown: the digest of all that is on them, what was read of the source, and how
@@ -136,7 +147,7 @@ func (e Event) lines(p terminal.Painter, width int) []string {
 func (e Event) text() string {
 	remedy := ""
 	if e.Remedy != "" {
-		remedy = "\nto mend it: " + e.Remedy
+		remedy = "\n" + terminal.Remedy(e.Remedy)
 	}
 	switch e.Kind {
 	case Stalled:

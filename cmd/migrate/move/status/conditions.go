@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/sliceshift/sliceshift/cmd/migrate/terminal"
+	"github.com/sliceshift/sliceshift/internal/records"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/migration/view"
 )
@@ -45,7 +46,7 @@ func (g *Page) condition(kind string, c *metav1.Condition, said *view.Stall) (te
 		text += "  " + c.Reason
 	}
 	text += fmt.Sprintf(" (%s)", terminal.Coarse(since(g.Now, c.LastTransitionTime.Time)))
-	if message, _ := view.CutRemedy(c.Message); message != "" && !stalled && (said == nil || message != said.Message) {
+	if message, _ := records.CutRemedy(c.Message); message != "" && !stalled && (said == nil || message != said.Message) {
 		text += ": " + message
 	}
 	switch {

@@ -113,7 +113,7 @@ func (g *Page) stall(name string, stall *view.Stall, paint func(string) string) 
 	}
 	g.line(terminal.Pad(name, fieldWidth), stall.Reason+": "+stall.Message, paint)
 	if stall.Remedy != "" {
-		g.field("", "to mend it: "+stall.Remedy)
+		g.field("", terminal.Remedy(stall.Remedy))
 	}
 }
 

@@ -35,7 +35,7 @@ func TestStatusText(t *testing.T) {
 	held := movetest.Moving(1, 4)
 	held.Status.Conditions = append(held.Status.Conditions, metav1.Condition{
 		Type: api.ConditionAheadHeld, Status: metav1.ConditionTrue, Reason: api.ReasonWriteRefused, LastTransitionTime: metav1.NewTime(commandtest.Noon.Add(-time.Minute)),
-		Message: "ordinal 1, to be copied before its turn: cluster west refused to create claim a: exceeded quota: few. To mend it: kubectl describe quota -n shop",
+		Message: "ordinal 1, to be copied before its turn: cluster west refused to create claim a: exceeded quota: few. What to do: kubectl describe quota -n shop",
 	})
 	for name, tc := range map[string]struct {
 		m       *api.Migration

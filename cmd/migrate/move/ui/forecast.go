@@ -51,7 +51,7 @@ func (o *options) forecast(ctx context.Context, m board.Migration) (server.Forec
 // not used: what is shown is what the user may see.
 func (o *options) destination(ctx context.Context, m board.Migration) (*clusters.Connection, error) {
 	if m.Spec.Mode == api.ModeRecover {
-		return nil, fmt.Errorf("it is being recovered: %s --dry-run shows each step", o.Again("recover", m.Name, m.Namespace))
+		return nil, fmt.Errorf("it is being recovered; to see each step: %s --dry-run", o.Again("recover", m.Name, m.Namespace))
 	}
 	if m.Spec.Source.KubeConfigSecretRef != nil {
 		return nil, fmt.Errorf("its source is in another cluster than the Migration: start kubectl migrate preflight -f there, with the Migration %s/%s in a file", m.Namespace, m.Name)

@@ -60,7 +60,19 @@ function holdPanel(id, title, hold) {
   return el('section', { class: `panel hold${hold.stalled ? ' stalled' : ''}`, 'aria-labelledby': id },
     el('h2', { id }, title, `: ${hold.reason}, for `, age(hold.since)),
     hold.message && el('p', {}, hold.message),
-    hold.remedy && [el('p', {}, el('b', {}, 'To mend it:')), el('div', { class: 'remedy' }, el('code', {}, hold.remedy), copy(hold.remedy))]);
+    hold.remedy && el('p', {}, el('b', {}, 'What to do: '), remedy(hold)));
+}
+
+// remedy is the way out: text for people, and each command in a box of its own to copy.
+function remedy({ remedy, commands }) {
+  let rest = remedy;
+  const parts = (commands ?? []).flatMap((command) => {
+    const at = rest.indexOf(command);
+    const before = rest.slice(0, at);
+    rest = rest.slice(at + command.length);
+    return [before.trim(), el('span', { class: 'remedy' }, el('code', {}, command), copy(command))];
+  });
+  return [...parts, rest.trim().replace(/^[.]$/, '')].filter(Boolean);
 }
 
 function copy(text) {
@@ -173,7 +185,7 @@ function written(made, at, name) {
 
 function checks({ groups, passed, warned, failed, skipped }) {
   const lines = groups.flatMap((group) => group.checks.filter((check) => check.verdict !== 'pass').map((check) => [group.group, check.check, check.verdict,
-    (check.findings ?? []).map((f) => el('p', {}, el('b', {}, f.reason), `: ${f.message}`, f.remedy && [el('br'), `To mend it: ${f.remedy}`]))]));
+    (check.findings ?? []).map((f) => el('p', {}, el('b', {}, f.reason), `: ${f.message}`, f.remedy && [el('br'), 'What to do: ', remedy(f)]))]));
   return el('section', { class: 'panel' }, el('h2', {}, 'Checks before the first write'), el('p', {}, `${passed} passed, ${warned} warned, ${failed} failed${skipped ? `, ${skipped} could not be done because of what has failed` : ''}.`),
     lines.length > 0 && table('Checks', ['Group', 'Check', 'Verdict', 'What was found'], lines));
 }
