@@ -371,3 +371,22 @@ func TestH3TwoWords(t *testing.T) {
 		t.Errorf("the author's form is overwritten: %+v", all)
 	}
 }
+
+// TestDeletedWholeWhileAToolWrites: a Migration is deleted when all has moved and a tool keeps its own version of one budget. The other
+// one, which has a form of the migration, is given back to its author (I9).
+func TestDeletedWholeWhileAToolWrites(t *testing.T) {
+	y := newPlay(t, threeClaims())
+	y.until(plan.ScaleUp, 3)
+	y.pass(lands)
+	y.settle(everyone)
+	y.putBack(plan.DestinationSide, "flux")
+	if hold := y.holdOf(); hold.Reason != api.ReasonForeignBudget {
+		t.Fatalf("got %+v", hold)
+	}
+	y.State.Deleting = true
+	y.version++
+	y.end()
+	if b := y.State.Source.Budgets[0]; b.Fence != "" {
+		t.Errorf("got %+v", b)
+	}
+}

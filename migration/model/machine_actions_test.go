@@ -330,7 +330,7 @@ func (m *machine) setMode(mode api.Mode) {
 }
 
 func (r *run) deleteMigration(t *rapid.T) {
-	if r.State.Deleting || r.tool || rapid.IntRange(0, 19).Draw(t, "really") > 0 {
+	if r.State.Deleting || rapid.IntRange(0, 19).Draw(t, "really") > 0 {
 		t.SkipNow()
 	}
 	r.State.Deleting = true

@@ -229,6 +229,22 @@ func (p budgetPlanner) restoreBudget(name plan.SideName) *plan.Decision {
 	return effect(plan.Effect{Verb: plan.RestoreBudget, Side: name, Name: b.Name, UID: b.UID, ResourceVersion: b.ResourceVersion, Form: p.author()})
 }
 
+// restoreOwn writes the author's form over each form of the migration, where one PodDisruptionBudget is about the whole application.
+func (p budgetPlanner) restoreOwn() *plan.Decision {
+	split := p.layout.moved > 0 && !p.whole() && !p.Spec.SameNamespace
+	if p.Focused || split || p.Record.Baseline.DisruptionBudget == nil {
+		return nil
+	}
+	for _, name := range p.budgetSides() {
+		for _, b := range p.Side(name).Budgets {
+			if p.saying(name, b) == plan.OfMigration {
+				return effect(plan.Effect{Verb: plan.RestoreBudget, Side: name, Name: b.Name, UID: b.UID, ResourceVersion: b.ResourceVersion, Form: p.author()})
+			}
+		}
+	}
+	return nil
+}
+
 // capRollouts bounds the roll-outs of our own kind (I4): some ask no PodDisruptionBudget. While an
 // ordinal is in flight they take nothing down; between two handoffs one slice has all of the
 // budget that the other leaves. It returns nil when the controllers of those that are to

@@ -128,14 +128,14 @@ func (p foreignPlanner) foreign() *plan.Decision {
 	return lossPlanner(p).letGo()
 }
 
-// heed follows the authors of the budgets. A Migration that is being deleted waits for none of them: it leaves their budgets as they
-// are, and gives the volumes their reclaim policies back.
+// heed follows the authors of the budgets. A Migration that is being deleted waits for none of them: it leaves the forms that others
+// have written, and restores its own ones and the reclaim policies of the volumes.
 func (p foreignPlanner) heed() *plan.Decision {
 	decision := wordPlanner{p.View, budgetPlanner(p)}.heed()
 	if decision == nil || decision.Record != nil || !p.Deleting {
 		return decision
 	}
-	return cmp.Or(settleOf(p.View).keepPolicies(), lossPlanner(p).letGo())
+	return cmp.Or(budgetPlanner(p).restoreOwn(), settleOf(p.View).keepPolicies(), lossPlanner(p).letGo())
 }
 
 func (p foreignPlanner) foreignSets() *plan.Decision {
