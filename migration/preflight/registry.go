@@ -141,7 +141,7 @@ var checks = []Check{
 	},
 	{
 		Name: "rights of the account", Group: GroupPods,
-		Looks:  "at the RoleBindings and ClusterRoleBindings that reach the ServiceAccount of the pods, by its name or by a group: whether the destination gives it the same roles.",
+		Looks:  "at the RoleBindings and ClusterRoleBindings that reach the ServiceAccount of the pods, by its name or by a group: whether the destination gives it the same roles, and roles of one name allow the same.",
 		Why:    "The pods start, and what they ask of the API server is refused: to unseal, to find their peers, to check a token.",
 		Remedy: "Bind the roles at the destination before the move. RoleBindings are copied with the other dependencies, ClusterRoleBindings never.",
 		Run:    ofSource((*Inspector).accountBindings),

@@ -105,7 +105,29 @@ func (e *Inspector) accountBindings(ctx context.Context, m *api.Migration, sourc
 	if err != nil {
 		return nil, err
 	}
-	return environment.Unbound(e.Pair, account, here, there, m.Spec.Dependencies.Mode == api.DependenciesCopy), nil
+	copied := m.Spec.Dependencies.Mode == api.DependenciesCopy
+	weaker, err := e.weakerRoles(ctx, account, environment.Alike(e.Pair, here, there, copied))
+	return append(environment.Unbound(e.Pair, account, here, there, copied), weaker...), err
+}
+
+// weakerRoles warns of roles that allow the account less at the destination than those of the same name at the source.
+func (e *Inspector) weakerRoles(ctx context.Context, account string, alike []environment.Binding) ([]plan.Finding, error) {
+	var here, there [][]rbacv1.PolicyRule
+	err := endpoint.Together(
+		func() (err error) { here, err = rulesOf(ctx, e.Source, alike); return err },
+		func() (err error) { there, err = rulesOf(ctx, e.Destination, alike); return err },
+	)
+	if apierrors.IsForbidden(err) {
+		return unread(e.Destination, "get roles and clusterroles on both sides", "the roles of the pods' account allow there what they allow in cluster "+e.Source.Cluster), nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var found []plan.Finding
+	for i, b := range alike {
+		found = append(found, environment.Weaker(e.Pair, account, b, here[i], there[i])...)
+	}
+	return found, nil
 }
 
 // boundHere are the bindings of the account at the source, read once for all checks; or what keeps them from being read.
@@ -137,47 +159,39 @@ func (e *Inspector) leaders(ctx context.Context, _ *api.Migration, source *appsv
 	if err != nil || len(lacking) > 0 {
 		return nil, err // said by the check of the bindings
 	}
-	rules, err := e.rulesOf(ctx, here)
+	rules, err := rulesOf(ctx, e.Source, here)
 	if apierrors.IsForbidden(err) {
 		return unread(e.Source, "get roles and clusterroles", "the pods choose no leader in the API of their cluster (leases, endpoints, configmaps)"), nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	return environment.TwoLeaders(e.Pair, environment.Elects(spec, rules)), nil
+	return environment.TwoLeaders(e.Pair, environment.Elects(spec, slices.Concat(rules...))), nil
 }
 
 // ofEverybody are the ClusterRoles that each cluster gives all accounts: none of them lets an account write (kubernetes
 // plugin/pkg/auth/authorizer/rbac/bootstrappolicy).
 var ofEverybody = []string{"system:basic-user", "system:discovery", "system:public-info-viewer", "system:service-account-issuer-discovery"}
 
-// rulesOf are the rules of the roles that bindings of the source give.
-func (e *Inspector) rulesOf(ctx context.Context, bindings []environment.Binding) ([]rbacv1.PolicyRule, error) {
-	roles := make([]*unstructured.Unstructured, len(bindings))
+// rulesOf are the rules of the role of each binding at a side; none of a role that does not exist.
+func rulesOf(ctx context.Context, at endpoint.Endpoint, bindings []environment.Binding) ([][]rbacv1.PolicyRule, error) {
+	rules := make([][]rbacv1.PolicyRule, len(bindings))
 	var reads []func() error
 	for i, b := range bindings {
 		kind, known := dependencies.KindOf(b.RoleKind)
 		if !known || slices.Contains(ofEverybody, b.Role) {
 			continue
 		}
-		reads = append(reads, func() (err error) {
-			roles[i], err = e.Source.Dependency(ctx, kind, b.Role, kind.Versions...)
+		reads = append(reads, func() error {
+			object, err := at.Dependency(ctx, kind, b.Role, kind.Versions...)
+			if err != nil || object == nil {
+				return err
+			}
+			var role rbacv1.ClusterRole
+			err = endpoint.ConvertTo(&role, object)
+			rules[i] = role.Rules
 			return err
 		})
 	}
-	if err := endpoint.Together(reads...); err != nil {
-		return nil, err
-	}
-	var rules []rbacv1.PolicyRule
-	for _, object := range roles {
-		if object == nil {
-			continue
-		}
-		var role rbacv1.ClusterRole
-		if err := endpoint.ConvertTo(&role, object); err != nil {
-			return nil, err
-		}
-		rules = append(rules, role.Rules...)
-	}
-	return rules, nil
+	return rules, endpoint.Together(reads...)
 }

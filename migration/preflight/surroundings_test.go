@@ -28,6 +28,8 @@ const (
 	locks         = `{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: locks}, rules: [{apiGroups: [coordination.k8s.io], resources: [leases], verbs: [get, update]}]}`
 )
 
+const fewerLocks = `{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: locks}, rules: [{apiGroups: [coordination.k8s.io], resources: [leases], verbs: [get]}]}`
+
 func objects(texts ...string) (all []*unstructured.Unstructured) {
 	for _, text := range texts {
 		all = append(all, endpointtest.Object(text))
@@ -45,12 +47,15 @@ func TestP10AccountBindings(t *testing.T) {
 		want                []string
 	}{
 		"none there":        {there: []string{ofNobody}, want: []string{"AccountNotBound ClusterRoleBinding all in cluster east (warning)", "AccountNotBound ClusterRoleBinding reviewer in cluster east (warning)"}},
-		"one of them there": {there: []string{ofAll}, want: []string{"AccountNotBound ClusterRoleBinding reviewer in cluster east (warning)"}},
-		"both there":        {there: []string{ofAll, tokenReviewer}},
+		"one of them there": {there: []string{ofAll, locks}, want: []string{"AccountNotBound ClusterRoleBinding reviewer in cluster east (warning)"}},
+		"both there":        {there: []string{ofAll, tokenReviewer, locks}},
+		"weaker there":      {there: []string{ofAll, tokenReviewer, fewerLocks}, want: []string{"AccountNotBound ClusterRole locks in cluster west (warning)"}},
+		"no such role":      {there: []string{ofAll, tokenReviewer}, want: []string{"AccountNotBound ClusterRole locks in cluster west (warning)"}},
+		"roles unread":      {destination: clustertest.Failing(apierrors.NewForbidden(schema.GroupResource{}, "", errors.New("no")), "get"), there: []string{ofAll, tokenReviewer, locks}, want: []string{"PermissionMissing StatefulSet shop/web in cluster west (warning)"}},
 		"unread at source":  {source: forbidden, there: []string{ofNobody}, want: []string{"PermissionMissing StatefulSet shop/web in cluster east (warning)"}},
 		"unread there":      {destination: forbidden, there: []string{ofNobody}, want: []string{"PermissionMissing StatefulSet shop/web in cluster west (warning)"}},
 	} {
-		e := &Inspector{Pair: endpointtest.Pair(endpointtest.ServingAlso(tc.source, objects(tokenReviewer, ofAll, ofNobody)...), endpointtest.ServingAlso(tc.destination, objects(tc.there...)...))}
+		e := &Inspector{Pair: endpointtest.Pair(endpointtest.ServingAlso(tc.source, objects(tokenReviewer, ofAll, ofNobody, locks)...), endpointtest.ServingAlso(tc.destination, objects(tc.there...)...))}
 		findings, err := e.accountBindings(t.Context(), &api.Migration{}, claimedSet(nil))
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)

@@ -7,6 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/component-helpers/auth/rbac/validation"
 
 	"github.com/sliceshift/sliceshift/migration/dependencies"
 	"github.com/sliceshift/sliceshift/migration/endpoint"
@@ -19,6 +20,59 @@ type Binding struct {
 	Kind, Name string
 	// RoleKind and Role are what it gives.
 	RoleKind, Role string
+}
+
+// gives reports whether another binding gives the same role, in as much.
+func (b Binding) gives(other Binding) bool {
+	return other.Kind == b.Kind && other.RoleKind == b.RoleKind && other.Role == b.Role
+}
+
+// Alike are the bindings of the source whose role the destination has a role of the same name for: it gives that to the account as
+// well, or will by a copy of the RoleBinding. Copied Roles are left out, and so is what one cluster has once.
+func Alike(sides *endpoint.Pair, here, there []Binding, copied bool) []Binding {
+	var alike []Binding
+	for _, b := range here {
+		ofCluster, moves := b.RoleKind == dependencies.ClusterRole, copied && b.Kind == dependencies.RoleBinding
+		if ofCluster && sides.SameCluster() || !ofCluster && copied || !moves && !slices.ContainsFunc(there, b.gives) {
+			continue
+		}
+		alike = append(alike, b)
+	}
+	return alike
+}
+
+// Weaker warns of a role that allows less at the destination than the one of the same name at the source. A role that has no rule
+// allows nothing, and so does one that does not exist.
+func Weaker(sides *endpoint.Pair, account string, b Binding, here, there []rbacv1.PolicyRule) []plan.Finding {
+	covers, lacking := validation.Covers(there, here)
+	if covers {
+		return nil
+	}
+	at, role := sides.Destination, strings.ToLower(b.RoleKind)
+	show := []string{role, b.Role, "-o", "yaml"}
+	if b.RoleKind == dependencies.Role {
+		show = append(show, "-n", at.Namespace)
+	}
+	return []plan.Finding{{
+		Reason: api.ReasonAccountUnbound, Object: fmt.Sprintf("%s %s in cluster %s", b.RoleKind, b.Role, at.Cluster), Warning: true,
+		Message: fmt.Sprintf("%s %s of ServiceAccount %s/%s of the pods does not allow in cluster %s what it allows in cluster %s: %s; the API server there may refuse what the pods ask",
+			b.RoleKind, b.Role, at.Namespace, account, at.Cluster, sides.Source.Cluster, plan.Listed(ruled(lacking))),
+		Remedy: "give it the same rules there before the move, and make it first where it is missing: " + at.Kubectl().Do("get", show...),
+	}}
+}
+
+// ruled are rules in words: what may be done with what.
+func ruled(rules []rbacv1.PolicyRule) []string {
+	var all []string
+	for i := range rules {
+		what := slices.Concat(rules[i].Resources, rules[i].NonResourceURLs)
+		if len(rules[i].ResourceNames) > 0 {
+			what = append(what, "named "+strings.Join(rules[i].ResourceNames, "|"))
+		}
+		all = append(all, strings.Join(rules[i].Verbs, "|")+" "+strings.Join(what, " "))
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
 }
 
 // UsesAPI says whether the pods have a token of their account.
@@ -37,10 +91,7 @@ func Unbound(sides *endpoint.Pair, account string, here, there []Binding, copied
 	at := sides.Destination
 	var found []plan.Finding
 	for _, b := range here {
-		has := func(other Binding) bool {
-			return other.Kind == b.Kind && other.RoleKind == b.RoleKind && other.Role == b.Role
-		}
-		if slices.ContainsFunc(there, has) || copied && b.Kind == dependencies.RoleBinding {
+		if slices.ContainsFunc(there, b.gives) || copied && b.Kind == dependencies.RoleBinding {
 			continue
 		}
 		binding := fmt.Sprintf("%s %s", b.Kind, b.Name)

@@ -1,6 +1,7 @@
 package environment
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -194,6 +195,52 @@ func TestP10Unbound(t *testing.T) {
 	off := specOf(t, "automountServiceAccountToken: false")
 	if UsesAPI(off) || !UsesAPI(corev1.PodSpec{}) || !UsesAPI(specOf(t, "{automountServiceAccountToken: false, volumes: [{name: t, projected: {sources: [{serviceAccountToken: {path: t}}]}}]}")) {
 		t.Error("a token is not seen, or one that is not there")
+	}
+}
+
+// TestP10Weaker: a role that allows less at the destination is warned of, with what it lacks; one that allows more is not.
+func TestP10Weaker(t *testing.T) {
+	b := Binding{Kind: "ClusterRoleBinding", Name: "vault", RoleKind: "ClusterRole", Role: "vault"}
+	rule := func(resource string, verbs ...string) rbacv1.PolicyRule {
+		return rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{resource}, Verbs: verbs}
+	}
+	read, write := rule("pods", "get"), rule("secrets", "update")
+	for name, tc := range map[string]struct {
+		here, there []rbacv1.PolicyRule
+		want        string
+	}{
+		"the same":    {[]rbacv1.PolicyRule{read, write}, []rbacv1.PolicyRule{write, read}, ""},
+		"more":        {[]rbacv1.PolicyRule{read}, []rbacv1.PolicyRule{rule("*", "*")}, ""},
+		"less":        {[]rbacv1.PolicyRule{read, write}, []rbacv1.PolicyRule{read}, "update secrets"},
+		"none":        {[]rbacv1.PolicyRule{read}, nil, "get pods"},
+		"none at all": {nil, nil, ""},
+	} {
+		_, text := shown(t, Weaker(endpointtest.Pair(nil, nil), "web", b, tc.here, tc.there))
+		if tc.want == "" && text != "" || !strings.Contains(text, tc.want) || strings.Contains(text, "get pods") && !strings.Contains(tc.want, "pods") {
+			t.Errorf("%s: %q, want %q", name, text, tc.want)
+		}
+	}
+}
+
+// TestP10Alike: of roles that are compared both sides have one of the same name, which is not copied.
+func TestP10Alike(t *testing.T) {
+	wide := Binding{Kind: "ClusterRoleBinding", Name: "a", RoleKind: "ClusterRole", Role: "r"}
+	narrow := Binding{Kind: "RoleBinding", Name: "b", RoleKind: "ClusterRole", Role: "r"}
+	own := Binding{Kind: "RoleBinding", Name: "c", RoleKind: "Role", Role: "r"}
+	here := []Binding{wide, narrow, own}
+	for name, tc := range map[string]struct {
+		there  []Binding
+		copied bool
+		want   []Binding
+	}{
+		"none there":         {nil, false, nil},
+		"none there, copied": {nil, true, []Binding{narrow}},
+		"all there":          {here, false, here},
+		"all there, copied":  {here, true, []Binding{wide, narrow}},
+	} {
+		if got := Alike(endpointtest.Pair(nil, nil), here, tc.there, tc.copied); !slices.Equal(got, tc.want) {
+			t.Errorf("%s: %v, want %v", name, got, tc.want)
+		}
 	}
 }
 
