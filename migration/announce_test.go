@@ -7,8 +7,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/events"
 
+	"github.com/sliceshift/sliceshift/migration/plan"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
@@ -35,6 +37,26 @@ func TestLongNotes(t *testing.T) {
 				t.Errorf("got %q", note)
 			}
 		})
+	}
+}
+
+// TestK6Told: what clusters say is told in conditions, warnings and events without what a terminal acts upon: kubectl shows
+// them as they are.
+func TestK6Told(t *testing.T) {
+	const hostile, harmless = "x\x1b]52;c;ZXZpbA==\a\x1b[2J\r\u202e", `x\u001b]52;c;ZXZpbA==\u0007\u001b[2J\r\u202e`
+	recorder := events.NewFakeRecorder(1)
+	m := &api.Migration{}
+	(&Reconciler{Events: recorder}).event(m, "Warning", "Held", "Hold", hostile)
+	condition(m, api.ConditionStalled, metav1.ConditionTrue, "Held", hostile)
+	renderWarnings(m, plan.Decision{Findings: []plan.Finding{{Warning: true, Object: hostile, Message: hostile, Remedy: hostile}}})
+	said := m.Status.Warnings[0]
+	for where, got := range map[string]string{
+		"event": strings.TrimPrefix(<-recorder.Events, "Warning Held "), "condition": m.Status.Conditions[0].Message,
+		"object": said.Object, "warning": said.Message, "remedy": said.Remedy,
+	} {
+		if got != harmless {
+			t.Errorf("%s: %q, want %q", where, got, harmless)
+		}
 	}
 }
 

@@ -5,6 +5,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
@@ -61,5 +63,29 @@ func TestK2Doubtful(t *testing.T) {
 		if got := r.doubtful(tc.m); got != tc.want {
 			t.Errorf("%s: %t", name, got)
 		}
+	}
+}
+
+// TestK2TurnsOfTheSilent: the workers that Migrations hold whose clusters do not answer are bounded, in however many namespaces. Those of
+// others begin all the same.
+func TestK2TurnsOfTheSilent(t *testing.T) {
+	d := newDesk(t)
+	d.doubts = newDoubts(4)
+	begins := func(namespace string, changes ...func(*api.Migration)) bool {
+		m := west("web", 1, changes...)
+		m.Namespace = namespace
+		return d.begin(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(m)}, m, urgencyNone)
+	}
+	local := func(m *api.Migration) { m.Spec.Destination.KubeConfigSecretRef = nil }
+	if !begins("a") || !begins("b") || begins("c") || begins("d") {
+		t.Error("of four that are silent it is not the turn of two")
+	}
+	d.engines[types.NamespacedName{Namespace: "e", Name: "web"}] = &driven{heard: true}
+	if !begins("e") || !begins("f", local) {
+		t.Error("those that answer do not begin")
+	}
+	d.end(reconcile.Request{NamespacedName: types.NamespacedName{Namespace: "a", Name: "web"}})
+	if !begins("c") {
+		t.Error("one has ended its turn, and the next does not begin")
 	}
 }

@@ -82,10 +82,11 @@ func TestP17OtherDisk(t *testing.T) {
 	}
 }
 
-// keepsDisks: a remedy deletes the object of a volume, or a claim, only once the volume is set to Retain.
+// keepsDisks: a remedy deletes the object of a volume, or a claim, or reserves a volume, only once that is set to Retain: a volume
+// of policy Delete that is reserved goes with its claim.
 func keepsDisks(t *testing.T, name string, problem *Problem) {
 	t.Helper()
-	for _, remove := range []string{"delete pv ", "delete pvc "} {
+	for _, remove := range []string{"delete pv ", "delete pvc ", `{"claimRef":`} {
 		at := strings.Index(problem.Remedy, remove)
 		if at >= 0 && !strings.Contains(problem.Remedy[:at], `"persistentVolumeReclaimPolicy":"Retain"}}' && `) {
 			t.Errorf("%s: the disk may be deleted: %s", name, problem.Remedy)

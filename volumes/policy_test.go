@@ -79,6 +79,18 @@ func TestPolicy(t *testing.T) {
 	}
 }
 
+// TestK14Snapshots: a snapshot of a driver may be imported where volumes of that driver may be made.
+func TestK14Snapshots(t *testing.T) {
+	for driver, barred := range map[string]bool{"allowed.example.com": false, "another.example.com": true, "": true} {
+		if got := (Policy{Drivers: []string{"allowed.example.com"}}).BarsSnapshot(driver); (got.Reason == ReasonVolumeNotAllowed) != barred {
+			t.Errorf("driver %q: %+v", driver, got)
+		}
+		if got := (Policy{}).BarsSnapshot(driver); got != (Problem{}) {
+			t.Errorf("driver %q, and all are allowed: %+v", driver, got)
+		}
+	}
+}
+
 // TestSecretNamespaces: whichever of a source's fields name Secrets, their namespaces come in order and
 // once each, so that a refusal says the same each time (S1).
 func TestSecretNamespaces(t *testing.T) {

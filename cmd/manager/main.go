@@ -63,12 +63,10 @@ func run(args []string) error {
 	}
 	ctrl.SetLogger(logger(settings))
 	ctrl.Log.WithName("manager").Info("starting", "version", version.Get().Version, "commit", version.Get().Commit, "watchNamespace", settings.WatchNamespace, "slices", settings.Slices.Enabled)
-	local, err := clientcmd.BuildConfigFromFlags("", settings.Kubeconfig)
+	local, err := localConfig(settings)
 	if err != nil {
-		return fmt.Errorf("connecting to the manager's own cluster: %w", err)
+		return err
 	}
-	clusters.Impatient(local)
-	local.UserAgent = "sliceshift-manager/" + version.Get().Version
 	mgr, err := newManager(local, settings)
 	if err != nil {
 		return err
@@ -91,6 +89,17 @@ func run(args []string) error {
 		}
 	}
 	return mgr.Start(ctx)
+}
+
+// localConfig leads to the manager's own cluster.
+func localConfig(settings config.Config) (*rest.Config, error) {
+	local, err := clientcmd.BuildConfigFromFlags("", settings.Kubeconfig)
+	if err != nil {
+		return nil, fmt.Errorf("connecting to the manager's own cluster: %w", err)
+	}
+	clusters.Impatient(local)
+	local.UserAgent = "sliceshift-manager/" + version.Get().Version
+	return local, nil
 }
 
 func logger(settings config.Config) logr.Logger {

@@ -1,13 +1,20 @@
 package clusters
 
 import (
+	"encoding/json"
+	"errors"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
@@ -49,6 +56,62 @@ func TestK2RetryAfter(t *testing.T) {
 		if asked.Load() == 0 {
 			t.Error("nothing was asked")
 		}
+	}
+}
+
+// slowMapper finds every kind after a while.
+type slowMapper struct {
+	meta.RESTMapper
+	takes time.Duration
+}
+
+func (m slowMapper) RESTMapping(schema.GroupKind, ...string) (*meta.RESTMapping, error) {
+	time.Sleep(m.takes)
+	return &meta.RESTMapping{}, nil
+}
+
+// TestK2SlowSearch: it is searched where a kind is served no longer than one request may take, however many requests that is.
+func TestK2SlowSearch(t *testing.T) {
+	c, err := Connect("slow", &rest.Config{Host: "https://slow.invalid", QPS: -1, Timeout: time.Minute})
+	if err != nil || c.core.mapper.within != time.Minute {
+		t.Fatalf("it is bounded by %s, %v", c.core.mapper.within, err)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		for takes, in := range map[time.Duration]bool{59 * time.Second: true, time.Hour: false} {
+			begun := time.Now()
+			_, err := resources{RESTMapper: slowMapper{takes: takes}, within: time.Minute}.RESTMapping(schema.GroupKind{Group: "apps", Kind: "StatefulSet"})
+			late, is := errors.AsType[*LateError](err)
+			if (err == nil) != in || err != nil && (!is || !late.Timeout()) || time.Since(begun) > time.Minute {
+				t.Errorf("one that takes %s: after %s: %v", takes, time.Since(begun), err)
+			}
+		}
+		time.Sleep(time.Hour) // the searches end
+	})
+}
+
+// TestK2EveryClient: also who waits for an answer without a bound, as what is watched does, is asked to wait a moment at most,
+// and reads a refusal that acts upon no terminal.
+func TestK2EveryClient(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Retry-After", "3600")
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusTooManyRequests)
+		_, _ = io.WriteString(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","code":429,"message":"later\u001b[2J"}`)
+	}))
+	t.Cleanup(server.Close)
+	c, err := Connect("busy", &rest.Config{Host: server.URL, QPS: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := c.core.http.Get(server.URL) //nolint:noctx // nothing bounds what is watched
+	if err != nil {
+		t.Fatal(err)
+	}
+	var said metav1.Status
+	err = json.NewDecoder(resp.Body).Decode(&said)
+	_ = resp.Body.Close()
+	if after := resp.Header.Get("Retry-After"); err != nil || after != "2" || said.Message != `later\u001b[2J` {
+		t.Errorf("to come again after %q: %q, %v", after, said.Message, err)
 	}
 }
 

@@ -186,6 +186,38 @@ func TestCompare(t *testing.T) {
 	}
 }
 
+// TestK11RightsAreNotCopied: a Secret that gives rights where it comes to is not copied, and one of the destination is not
+// compared with it; neither is one with credentials of the Migration itself.
+func TestK11RightsAreNotCopied(t *testing.T) {
+	secret := func(kind string) *unstructured.Unstructured {
+		return endpointtest.Object(fmt.Sprintf(`{apiVersion: v1, kind: Secret, metadata: {name: pull, namespace: shop, annotations: {kubernetes.io/service-account.name: admin}}, type: %s}`, kind))
+	}
+	for name, tc := range map[string]struct {
+		kind     string
+		withheld []string
+		there    []client.Object
+		barred   bool
+	}{
+		"an opaque one":                {"Opaque", nil, nil, false},
+		"a token of another account":   {"kubernetes.io/service-account-token", nil, nil, true},
+		"one that a controller obeys":  {"bootstrap.kubernetes.io/token", nil, nil, true},
+		"credentials of the Migration": {"Opaque", []string{"pull"}, nil, true},
+		"the destination has one":      {"kubernetes.io/service-account-token", nil, []client.Object{secret("Opaque")}, false},
+	} {
+		origin := secret(tc.kind)
+		pair := endpointtest.Pair(endpointtest.Serving(clustertest.Hooks{}, nil, origin), endpointtest.Serving(clustertest.Hooks{}, nil, tc.there...))
+		needs := Needs{References: []dependencies.Reference{{Kind: "Secret", Name: "pull", From: "imagePullSecrets"}}, Origins: map[Named]*unstructured.Unstructured{{"Secret", "pull"}: origin}}
+		list, err := CopyReader{Pair: pair, Owner: "m", Withheld: tc.withheld}.Read(t.Context(), needySet(), needs)
+		if err != nil || len(list) != 1 {
+			t.Fatalf("%s: %v, %v", name, list, err)
+		}
+		d := list[0]
+		if barred := d.Barred.Reason == api.ReasonDependencyNotCopied; barred != tc.barred || tc.there != nil && (d.Origin != "" || d.Difference != "") {
+			t.Errorf("%s: %+v", name, d)
+		}
+	}
+}
+
 // TestKeeper: what writes an object is told by the owner that controls it.
 func TestKeeper(t *testing.T) {
 	for owners, want := range map[string]string{

@@ -210,3 +210,24 @@ func TestVolumesOfOrdinals(t *testing.T) {
 		t.Errorf("of no set: %q", names)
 	}
 }
+
+// TestK14JudgedByMethod: the policy judges the volume that method Rebind would make, and the snapshot that method Snapshot would
+// import, before an ordinal is stopped.
+func TestK14JudgedByMethod(t *testing.T) {
+	const claim = "data-web-2"
+	for driver, reason := range map[string]string{"allowed.example.com": "", "another.example.com": volumes.ReasonVolumeNotAllowed} {
+		for _, method := range []api.VolumeMethod{api.MethodRebind, api.MethodSnapshot} {
+			source := shown(&observed{endpoint: endpointtest.Source(nil)}, map[string]string{claim: "pv"}, map[string]string{"pv": claim})
+			source.volumes["pv"].Spec.PersistentVolumeSource = corev1.PersistentVolumeSource{CSI: &corev1.CSIPersistentVolumeSource{Driver: driver, VolumeHandle: "h"}}
+			pair := endpointtest.Pair(nil, nil)
+			pair.Destination.ID = "another"
+			e := &Observer{Pair: pair, Policy: volumes.Policy{Drivers: []string{"allowed.example.com"}}}
+			m := &api.Migration{}
+			m.Spec.Volumes = []api.VolumeSpec{{ClaimTemplate: "data", Method: method}}
+			all := e.volumesOf(m, source, shown(&observed{endpoint: endpointtest.Destination(nil)}, nil, nil), []int32{2})
+			if got := all[0].Source.Volume.Barred; got.Reason != reason {
+				t.Errorf("%s of driver %s: %+v", method, driver, got)
+			}
+		}
+	}
+}

@@ -27,10 +27,12 @@ func TestV1Orders(t *testing.T) {
 		"rollback":                      {lines: []string{"rollback\n"}},
 		"rollback, confirmed":           {lines: []string{"rollback\n", "web\n"}, want: []api.Mode{api.ModeRollback}},
 		"rollback, another name":        {lines: []string{"rollback\n", "web2\n", "web\n"}},
+		"rollback, confirmed by a key":  {lines: []string{"rollback\n", "y\n", "rollback\n", "r\n"}},
 		"rollback, left":                {lines: []string{"rollback\n", "\n", "web\n"}},
 		"rollback and the name at once": {lines: []string{"rollback\nweb\n"}},
 		"at once, and once more":        {lines: []string{"rollback\nweb\n", "web\n"}},
 		"the keys of before":            {lines: []string{"p", "r", "b", "y"}},
+		"each with Enter":               {lines: []string{"p\n", "r\n", "b\n", "y\n"}},
 		"foreign text":                  {lines: []string{foreign}},
 		"foreign text, by lines":        {lines: []string{foreign, "y\n", "by\n", foreign}},
 		"foreign text with an order":    {lines: []string{"kubectl pause\n", " pause\n", "pause it\n", "PAUSE\n"}},
@@ -60,8 +62,12 @@ func TestV1Pasted(t *testing.T) {
 	m := send(t, model(&wrote, nil), onItsWay(), tea.PasteMsg{Content: "pause\n"})
 	m = send(t, m, append(typed("pau"), tea.PasteMsg{Content: "se"})...)
 	m = send(t, m, typed("\n")...)
+	m = send(t, m, append(typed("pause"), tea.PasteMsg{Content: "\n"})...)
+	m = send(t, m, typed("\n")...)
 	m = send(t, later(send(t, m, typed("rollback\n")...)), tea.PasteMsg{Content: "web\n"})
 	m = send(t, later(m), typed("\n")...)
+	m = send(t, later(send(t, m, typed("rollback\n")...)), tea.PasteMsg{Content: "x"})
+	m = send(t, later(m), typed("web\n")...)
 	if wrote != nil {
 		t.Errorf("it has written %v", wrote)
 	}
