@@ -24,17 +24,19 @@ type bench struct {
 // model is the package that explores the states of a migration.
 const model = "migration/model"
 
-// methods are the packages whose tests are built on package volumes.
-var methods = []string{"volumes/copy", "volumes/snapshot"}
+// builtOn are the packages that are built on another one, and whose tests show what it is for.
+var builtOn = map[string][]string{
+	"volumes": {"volumes/copy", "volumes/snapshot"}, "mover/entry": {"mover/transfer"}, "cmd/migrate/command": {"cmd/migrate/move"},
+}
 
-// packages are those whose tests may catch a fault in a file: its own, those of methods where that is package volumes,
-// the model, and migration, which is built on all of them.
+// packages are those whose tests may catch a fault in a file: its own, those that are built on that one, the model, and
+// migration, which is built on all of them. What is in a folder of package config is embedded by it.
 func packages(file string) []string {
-	all := []string{filepath.ToSlash(filepath.Dir(file))}
-	if all[0] == "volumes" {
-		all = append(all, methods...)
+	own := filepath.ToSlash(filepath.Dir(file))
+	if strings.HasPrefix(own, "config/") {
+		own = "config"
 	}
-	return slices.Compact(append(all, model, "migration"))
+	return slices.Compact(slices.Concat([]string{own}, builtOn[own], []string{model, "migration"}))
 }
 
 func (b bench) try(ctx context.Context, m mutant) (verdict, error) {

@@ -12,7 +12,8 @@ import (
 
 // A random run also meets another writer that starts an ordinal once more, and what pods need that is replaced at the source.
 
-// replaceInMidMove replaces an immutable object at the source while ordinals move. No pod at the destination lacks its copy once the
+// replaceInMidMove replaces an immutable object at the source while ordinals move, and turns the migration when its copy has made way,
+// or while an ordinal is on its way. No pod at the destination lacks its copy once the
 // migration had its turn, whatever its mode (H10).
 func (r *run) replaceInMidMove(t *rapid.T) {
 	r.t = t
@@ -25,9 +26,25 @@ func (r *run) replaceInMidMove(t *rapid.T) {
 	r.note("what pods need is replaced at the source")
 	r.interleaved++
 	r.remember()
-	r.passes(p, rapid.IntRange(0, 8).Draw(t, "passes since"), r.laggards())
+	switch rapid.SampledFrom([]string{"", "made way", "turned"}).Draw(t, "since then") {
+	case "made way": // and there is no new copy yet
+		r.approachTo(p, string(plan.DeleteCopy))
+		r.passes(p, 1, everyone)
+	case "turned": // when the copy was about to make way, and once more while an ordinal is on its way back
+		r.approachTo(p, string(plan.DeleteCopy))
+		r.setMode(api.ModeRollback)
+		r.approachTo(p, string(plan.ScaleDown))
+		r.passes(p, rapid.IntRange(1, 2).Draw(t, "passes back"), r.laggards())
+		r.setMode(api.ModeRun)
+		r.passes(p, rapid.IntRange(1, 6).Draw(t, "passes forward"), r.laggards())
+	default:
+		r.passes(p, rapid.IntRange(0, 8).Draw(t, "passes since"), r.laggards())
+	}
 	r.setMode(rapid.SampledFrom([]api.Mode{api.ModeRun, api.ModePause, api.ModeRollback}).Draw(t, "mode"))
 	r.passes(p, 12, everyone)
+	if r.uncopied() != "" { // the last pass may have had it make way
+		r.passes(p, 2, everyone)
+	}
 	if wrong := r.uncopied(); wrong != "" {
 		r.breaks("%s", wrong)
 	}
