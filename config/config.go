@@ -171,13 +171,23 @@ type Volumes struct {
 	Drivers []string `mapstructure:"drivers"`
 }
 
-// Gates bounds what health gates may ask from where the manager runs: who writes a Migration chooses the
-// address of a Prometheus.
+// Gates bounds what health gates and probes may ask from where the manager runs: the author of a Migration chooses the address of a
+// Prometheus, and that of a probe.
 type Gates struct {
 	// Prometheus are the addresses that gates may ask, as URLs, http ones and such of the manager's own
 	// machine too; what is below the path of one is allowed with it. Empty: every address by
 	// https that is not of the manager's machine nor of a cloud's metadata service.
 	Prometheus []string `mapstructure:"prometheus"`
+	// Probes are the addresses that probes may ask, in the same way. Empty: those of Prometheus, so that a list of these bounds both.
+	Probes []string `mapstructure:"probes"`
+}
+
+// OfProbes returns the addresses that probes may ask; none: every address by https.
+func (g Gates) OfProbes() []string {
+	if len(g.Probes) > 0 {
+		return g.Probes
+	}
+	return g.Prometheus
 }
 
 // Values of Config.LogLevel and Config.LogFormat.

@@ -53,6 +53,7 @@ func settings() []setting {
 		{"volumes.secretNamespaces", "namespaces besides the claim's own whose Secrets a volume may name; *: all", func(c *Config) any { return &c.Volumes.SecretNamespaces }},
 		{"volumes.drivers", "CSI drivers, and sources within Kubernetes by their field (nfs), whose volumes may be made; none: all", func(c *Config) any { return &c.Volumes.Drivers }},
 		{"gates.prometheus", "addresses of Prometheus servers that gates may ask, http ones too; none: all by https", func(c *Config) any { return &c.Gates.Prometheus }},
+		{"gates.probes", "addresses that probes may ask, http ones too; none: those of gates.prometheus", func(c *Config) any { return &c.Gates.Probes }},
 		{"defaultServiceAccount", "ServiceAccount impersonated when a Migration names none", func(c *Config) any { return &c.DefaultServiceAccount }},
 		{"otlpEndpoint", "where traces are sent by OTLP over gRPC, as a URL; empty: to where OTEL_EXPORTER_OTLP_ENDPOINT says, or nowhere", func(c *Config) any { return &c.OTLPEndpoint }},
 		{"logLevel", "info or debug", func(c *Config) any { return &c.LogLevel }},

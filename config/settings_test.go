@@ -40,6 +40,7 @@ func TestSettingNames(t *testing.T) {
 		{"volumes.secretNamespaces", "volumes-secret-namespaces", "SLICESHIFT_VOLUMES_SECRET_NAMESPACES"},
 		{"volumes.drivers", "volumes-drivers", "SLICESHIFT_VOLUMES_DRIVERS"},
 		{"gates.prometheus", "gates-prometheus", "SLICESHIFT_GATES_PROMETHEUS"},
+		{"gates.probes", "gates-probes", "SLICESHIFT_GATES_PROBES"},
 		{"defaultServiceAccount", "default-service-account", "SLICESHIFT_DEFAULT_SERVICE_ACCOUNT"},
 		{"otlpEndpoint", "otlp-endpoint", "SLICESHIFT_OTLP_ENDPOINT"},
 		{"logLevel", "log-level", "SLICESHIFT_LOG_LEVEL"},

@@ -73,11 +73,17 @@ func (v Volumes) validate(path *field.Path) field.ErrorList {
 }
 
 func (g Gates) validate(path *field.Path) field.ErrorList {
+	problems := validateListed(path.Child("prometheus"), g.Prometheus, "http://prometheus.monitoring:9090")
+	return append(problems, validateListed(path.Child("probes"), g.Probes, "http://web.shop:8080")...)
+}
+
+// validateListed checks addresses that may be asked.
+func validateListed(path *field.Path, listed []string, example string) field.ErrorList {
 	var problems field.ErrorList
-	for i, each := range g.Prometheus {
+	for i, each := range listed {
 		u, err := url.Parse(each)
 		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
-			problems = append(problems, field.Invalid(path.Child("prometheus").Index(i), each, "must be an address such as http://prometheus.monitoring:9090, without a user, a query and a fragment"))
+			problems = append(problems, field.Invalid(path.Index(i), each, "must be an address such as "+example+", without a user, a query and a fragment"))
 		}
 	}
 	return problems

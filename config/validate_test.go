@@ -53,6 +53,11 @@ func TestValidate(t *testing.T) {
 			},
 			want: []string{"gates.prometheus[1]", "gates.prometheus[2]", "gates.prometheus[3]", "gates.prometheus[4]"},
 		},
+		"a probe": {change: func(c *Config) { c.Gates.Probes = []string{"http://web.shop:8080/healthz"} }},
+		"no probe": {
+			change: func(c *Config) { c.Gates.Probes = []string{"https://a", "web:8080", "https://a:b@c"} },
+			want:   []string{"gates.probes[1]", "gates.probes[2]"},
+		},
 		"no service account":          {change: func(c *Config) { c.DefaultServiceAccount = "" }, want: []string{"defaultServiceAccount"}},
 		"bad service account":         {change: func(c *Config) { c.DefaultServiceAccount = "a:b" }, want: []string{"defaultServiceAccount"}},
 		"unknown level":               {change: func(c *Config) { c.LogLevel = "trace" }, want: []string{"logLevel"}},

@@ -93,6 +93,7 @@ func (e *Engine) report(ctx context.Context, m *api.Migration, step pass.Step, o
 	e.fewest.note(m.Status.Handoff, step.Snapshot)
 	m.Status.Handoff = e.fewest.in(m.Status.Handoff)
 	renderHistory(m, seen, step.Snapshot.Now, outcome.Finished, e.down)
+	e.clients.render(m, e.clock.Now())
 	if before.Status.Baseline == nil {
 		renderWarnings(m, step.Decision)
 	}

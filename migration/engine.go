@@ -90,6 +90,8 @@ type Engine struct {
 	// fewest and down are what was seen of the handoff under way.
 	fewest fewest
 	down   downtime
+	// clients measure what clients of the application see.
+	clients clients
 	// written are the objects whose writes the caches have not shown yet, by their names.
 	written map[string]watchedObject
 	// parked is the volume that was parked last, and parkedAt is its side.
@@ -119,6 +121,8 @@ type Options struct {
 	// Secrets are those of the migration's namespace, for its health gates. Addresses are where these may ask a Prometheus.
 	Secrets   health.Secrets
 	Addresses health.Addresses
+	// Probes are where probes may lead.
+	Probes health.Addresses
 	// Traffic is what handoffs of all migrations share; nil: nothing is bounded.
 	Traffic Traffic
 	// Relays bounds the relays of all migrations; nil: nothing does.
@@ -151,6 +155,7 @@ func NewEngine(m *api.Migration, options Options) *Engine {
 	sides := &endpoint.Pair{Source: source, Destination: destination}
 	e := &Engine{
 		clock: options.Clock, traffic: options.Traffic, records: told{options.Records}, notify: options.Notify, state: pass.State{Holder: options.Holder}, sides: sides, policy: options.Policy, onward: options.Onward, heart: newHeart(options),
+		clients:     clients{clock: options.Clock, allowed: options.Probes},
 		connections: map[plan.SideName]*clusters.Connection{plan.SourceSide: options.Source, plan.DestinationSide: options.Destination},
 	}
 	e.askers = func(gate api.HealthGate) (health.Asker, error) {
@@ -167,9 +172,10 @@ func NewEngine(m *api.Migration, options Options) *Engine {
 	return e
 }
 
-// Close stops watching, asks no gate any more, and connects no movers.
+// Close stops watching, asks no gate and no probe any more, and connects no movers.
 func (e *Engine) Close() {
 	e.gates.close()
+	e.clients.close()
 	e.relays.Close()
 	for _, leave := range e.leave {
 		leave()
@@ -200,6 +206,8 @@ type Outcome struct {
 	RequeueAfter time.Duration
 	// Finished is the handoff that this pass has brought to its end, if any.
 	Finished *api.Handoff
+	// Clients are what requests of the probe came to so far; nil: there are none. The status has them as they were when it was written.
+	Clients *api.ProbeStatus
 }
 
 // Pass does one step: it observes, decides, and writes at most once, as package pass says. It
@@ -238,6 +246,8 @@ func (e *Engine) Pass(ctx context.Context, m *api.Migration) (Outcome, error) {
 		e.gates.want(step.Snapshot)
 	}
 	outcome, err := e.conclude(ctx, m, step)
+	e.clients.follow(m)
+	outcome.Clients = e.clients.figures(e.clock.Now())
 	if err == nil && outcome.Decision.Hold != nil && !outcome.Done {
 		err = e.early(ctx, m, &outcome)
 		e.observer.EndPass() // what was asked for after a write is of another ordinal than the one on its way

@@ -52,6 +52,8 @@ type Reconciler struct {
 	Volumes volumes.Policy
 	// Addresses are where health gates may ask a Prometheus.
 	Addresses health.Addresses
+	// Probes are where probes may lead.
+	Probes health.Addresses
 	// Holder identifies this process.
 	Holder string
 	// ServerTime is the time of the API server of the manager's cluster at a local time; nil: both are the same.
@@ -306,7 +308,7 @@ func (r *Reconciler) engine(ctx context.Context, m *api.Migration) (*driven, err
 	created := &driven{uid: m.UID, checked: time.Now(), generation: m.Generation, source: from, destination: to}
 	created.engine = NewEngine(m, Options{
 		Source: from.connection, Destination: to.connection, Holder: r.Holder, Policy: r.Volumes,
-		Secrets: health.Secrets{Reader: r.Connector.Secrets, Kubectl: plan.Kubectl(localName, "")}, Addresses: r.Addresses, Traffic: traffic{r, key}, Relays: r.relays,
+		Secrets: health.Secrets{Reader: r.Connector.Secrets, Kubectl: plan.Kubectl(localName, "")}, Addresses: r.Addresses, Probes: r.Probes, Traffic: traffic{r, key}, Relays: r.relays,
 		Records:    records.Resource{Client: r.Client, Namespace: m.Namespace, Name: m.Name},
 		ServerTime: r.ServerTime,
 		Notify: func() {

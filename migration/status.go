@@ -339,12 +339,16 @@ func beginsToStall(before, after *api.Migration) bool {
 func changed(before, after *api.Migration) bool {
 	a, b := before.Status.DeepCopy(), after.Status.DeepCopy()
 	for _, status := range []*api.MigrationStatus{a, b} {
+		status.Probe = nil // what clients see is written with something else
 		slices.SortFunc(status.Conditions, func(x, y metav1.Condition) int { return strings.Compare(x.Type, y.Type) })
 		if status.Handoff != nil {
 			status.Handoff.FewestAvailable = nil // kept in memory until something else is written
 		}
 		if status.History != nil {
 			status.History.Stopped = nil // as well
+			for i := range status.History.Handoffs {
+				status.History.Handoffs[i].Clients = nil // as well
+			}
 		}
 	}
 	return !equality.Semantic.DeepEqual(a, b)

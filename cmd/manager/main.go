@@ -176,6 +176,7 @@ func setup(mgr ctrl.Manager, local *rest.Config, settings config.Config, recorde
 		Holder: holder(), ServerTime: serverClock.Of,
 		Traces:    recorder,
 		Addresses: health.Addresses{Listed: settings.Gates.Prometheus, AllowLocal: settings.ClusterClient.AllowLocalAddresses},
+		Probes:    health.Addresses{Listed: settings.Gates.OfProbes(), AllowLocal: settings.ClusterClient.AllowLocalAddresses},
 		Volumes: volumes.Policy{
 			Paths: settings.Volumes.AllowPaths, SecretNamespaces: settings.Volumes.SecretNamespaces, Drivers: settings.Volumes.Drivers,
 		},

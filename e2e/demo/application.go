@@ -29,6 +29,8 @@ const (
 	class = "disks"
 	// workload is the program that each replica runs.
 	workload = "workload"
+	// port is where each replica answers.
+	port = "8080"
 	// spare are disks for copies that are begun again.
 	spare = 2
 )
@@ -46,7 +48,8 @@ func application() fixture.App {
 		container.Env = []corev1.EnvVar{
 			replica.Field("OWNER", replica.PodName), replica.Field("POD_UID", "metadata.uid"), replica.Field("NODE_NAME", "spec.nodeName"),
 			{Name: "TICK", Value: "50ms"},
-			{Name: "ADDRESS", Value: "127.0.0.1:0"},
+			replica.Field("POD_IP", "status.podIP"),
+			{Name: "ADDRESS", Value: "$(POD_IP):" + port},
 		}
 		s.Spec.VolumeClaimTemplates[0].Spec.StorageClassName = new(class)
 	}}

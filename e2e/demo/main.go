@@ -1,6 +1,6 @@
 // Command demo shows the main job: it starts two real clusters on this machine, each with disks of its own, deploys
-// a StatefulSet of 5 whose replicas write, prints the plan, moves all five with the real command, and asks an
-// independent auditor. By method copy, the default, every byte goes over the network; by method rebind both clusters
+// a StatefulSet of 5 whose replicas write and answer clients, prints the plan, moves all five with the real command while a probe
+// measures what clients see, and asks an independent auditor. By method copy, the default, every byte goes over the network; by method rebind both clusters
 // reach the same disks. It exits 0 only if the auditor agrees, and leaves nothing running; with -hold the clusters stay
 // until it is interrupted, for commands from another terminal.
 //
@@ -93,7 +93,12 @@ func demo(ctx context.Context, method string, hold bool) (err error) {
 		defer sides[i].kubelet.Stop()
 	}
 	fmt.Printf("ready after %.1f s\n", time.Since(begin).Seconds())
-	move := move{method: method, command: filepath.Join(programs, "kubectl-migrate"), east: sides[0], west: sides[1], held: hold}
+	clients, err := open(ctx, sides)
+	if err != nil {
+		return err
+	}
+	defer clients.close()
+	move := move{url: clients.url(), method: method, command: filepath.Join(programs, "kubectl-migrate"), east: sides[0], west: sides[1], held: hold}
 	if err := move.run(ctx); err != nil {
 		return err
 	}

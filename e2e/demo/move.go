@@ -15,6 +15,8 @@ const asked = template + "=copy,image=sliceshift:demo,service=load-balancer"
 type move struct {
 	method, command string
 	east, west      *side
+	// url is where clients reach the application, wherever its replicas run.
+	url string
 	// held says that the clusters stay, so that the way back can be tried.
 	held bool
 }
@@ -32,13 +34,14 @@ func (m move) run(ctx context.Context) error {
 	if m.method == byCopy {
 		defer copies.follow(ctx, m.west.kubelet, watching)()
 	}
-	args := []string{set, "-n", namespace, "--kubeconfig", m.east.Kubeconfig(), "--to-kubeconfig", m.west.Kubeconfig(), "--create-namespace"}
+	args := []string{set, "-n", namespace, "--kubeconfig", m.east.Kubeconfig(), "--to-kubeconfig", m.west.Kubeconfig(), "--create-namespace", "--probe", m.url}
 	shown := fmt.Sprintf("%s -n %s --to-context west", set, namespace)
 	if m.method == byCopy {
 		args, shown = append(args, "--volume", asked), shown+" \\\n     --volume "+asked
 	} else {
 		args = append(args, "--shared", template)
 	}
+	shown += " \\\n     --probe " + m.url
 	for _, each := range []struct{ headline, verb string }{{"The plan", "plan"}, {"The move", "run"}} {
 		headline(fmt.Sprintf("%s: kubectl migrate %s %s", each.headline, each.verb, shown))
 		if err := show(ctx, append([]string{m.command, each.verb}, args...)...); err != nil {

@@ -117,7 +117,7 @@ func (b *balancer) carry(ctx context.Context, client net.Conn) {
 	if !found {
 		return
 	}
-	server, err := (&net.Dialer{}).DialContext(ctx, "tcp", net.JoinHostPort(here(address).String(), b.port))
+	server, err := (&net.Dialer{}).DialContext(ctx, "tcp", net.JoinHostPort(Here(address).String(), b.port))
 	if err != nil {
 		return
 	}

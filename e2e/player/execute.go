@@ -36,7 +36,7 @@ func (k *kubelet) execute(life context.Context, c corev1.Container, mounted moun
 		args = append(args, "--termination-log="+message)
 	}
 	cmd := exec.Command(program, args...) //nolint:noctx // it has a grace period
-	cmd.Stdout, cmd.Stderr, cmd.Env, cmd.Dir = log, log, environment(k.pod(), c), k.dir
+	cmd.Stdout, cmd.Stderr, cmd.Env, cmd.Dir = log, log, k.environment(c), k.dir
 	if err := k.start(cmd); err != nil {
 		return err
 	}
@@ -62,14 +62,19 @@ func (k *kubelet) program() (path string, isMover bool) {
 	return k.player.options.Program, true
 }
 
-// environment is what a container is told by variables: nothing of this machine's.
-func environment(pod *corev1.Pod, c corev1.Container) []string {
-	variables := []string{}
+// environment is what a container is told by variables: nothing of this machine's, but for where the pod listens. A value may name
+// variables before it: $(POD_IP).
+func (k *kubelet) environment(c corev1.Container) []string {
+	pod, variables := k.pod(), []string{}
 	for _, v := range c.Env {
 		if v.ValueFrom != nil && v.ValueFrom.FieldRef != nil {
 			v.Value = map[string]string{
-				"metadata.name": pod.Name, "metadata.uid": string(pod.UID), "spec.nodeName": pod.Spec.NodeName,
+				"metadata.name": pod.Name, "metadata.uid": string(pod.UID), "spec.nodeName": pod.Spec.NodeName, "status.podIP": Here(k.status.address).String(),
 			}[v.ValueFrom.FieldRef.FieldPath]
+		}
+		for _, before := range variables {
+			name, value, _ := strings.Cut(before, "=")
+			v.Value = strings.ReplaceAll(v.Value, "$("+name+")", value)
 		}
 		variables = append(variables, v.Name+"="+v.Value)
 	}
@@ -136,7 +141,7 @@ func (k *kubelet) onThisMachine(arg string) string {
 	}
 	switch flag {
 	case "--listen", "--relay":
-		return flag + "=" + net.JoinHostPort(here(k.status.address).String(), port)
+		return flag + "=" + net.JoinHostPort(Here(k.status.address).String(), port)
 	case "--connect":
 		address, err := netip.ParseAddr(host)
 		if err != nil {

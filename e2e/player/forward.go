@@ -88,7 +88,7 @@ func (f forwarder) PortForward(ctx context.Context, pod, _ string, port int32, s
 	if err != nil {
 		return err
 	}
-	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", net.JoinHostPort(here(address).String(), strconv.Itoa(int(port))))
+	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", net.JoinHostPort(Here(address).String(), strconv.Itoa(int(port))))
 	if err != nil {
 		return err
 	}

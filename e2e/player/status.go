@@ -48,8 +48,8 @@ func randomAddress(network byte) netip.Addr {
 	return netip.AddrFrom4([4]byte{network, free + byte(n>>16)%(255-free), byte(n >> 8), byte(n)%254 + 1})
 }
 
-// here is the address of this machine that a pod's address stands for.
-func here(address netip.Addr) netip.Addr {
+// Here returns the address of this machine that a pod's address stands for.
+func Here(address netip.Addr) netip.Addr {
 	four := address.As4()
 	four[0] = 127
 	return netip.AddrFrom4(four)

@@ -1,7 +1,10 @@
 package health
 
 import (
+	"crypto/tls"
+	"fmt"
 	"net"
+	"net/http"
 	"net/url"
 	"path"
 	"slices"
@@ -11,8 +14,8 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// Addresses are where gates may ask a Prometheus. It is asked from where the manager runs, at an address
-// that whoever writes a Migration has chosen.
+// Addresses are where gates may ask a Prometheus, or probes an application. It is asked from where the manager runs, at an address
+// that the author of a Migration has chosen.
 type Addresses struct {
 	// Listed are those that the operator of the manager names, as URLs; what is below the path of one is
 	// named, too. Where it holds none, every one is asked by https that is not of the manager's own
@@ -25,31 +28,59 @@ type Addresses struct {
 	Any bool
 }
 
-// allow says where an address leads, and whether its connections are to be judged by where they really go.
-func (a Addresses) allow(address string) (u *url.URL, judge bool, err error) {
+// Purpose is what an address is for.
+type Purpose struct {
+	// Field of the Migration that holds it, and Setting of the manager that lists which may be asked.
+	Field, Setting string
+	// User and Query say what to do about a user name, and about a query or a fragment.
+	User, Query string
+}
+
+// ofPrometheus is the purpose of the address of a Prometheus gate.
+var ofPrometheus = Purpose{
+	Field: "prometheus.address", Setting: "gates.prometheus",
+	User: "name a token in prometheus.bearerTokenSecretRef", Query: "remove it, and write the query into prometheus.query",
+}
+
+// Allow returns where an address leads, and whether its connections are to be judged by where they really go. The error is an
+// *InvalidError.
+func (a Addresses) Allow(of Purpose, address string) (u *url.URL, judge bool, err error) {
 	u, err = url.Parse(address)
 	switch {
 	case err != nil || u.Host == "" || u.Opaque != "" || u.Scheme != "https" && u.Scheme != "http":
-		return nil, false, refuse(api.ReasonGateInvalid, "prometheus.address is no URL; set it to https://<host>:<port>/<path>")
+		return nil, false, refuse(api.ReasonGateInvalid, fmt.Sprintf("%s is no URL; set it to https://<host>:<port>/<path>", of.Field))
 	case u.User != nil:
-		return nil, false, refuse(api.ReasonGateInvalid, "prometheus.address holds a user name, which would end up in logs; name a token in prometheus.bearerTokenSecretRef")
+		return nil, false, refuse(api.ReasonGateInvalid, fmt.Sprintf("%s holds a user name, which would end up in logs; %s", of.Field, of.User))
 	case u.RawQuery != "" || u.ForceQuery || u.Fragment != "" || strings.Contains(address, "#"):
-		return nil, false, refuse(api.ReasonGateInvalid, "prometheus.address has a query or a fragment; remove it, and write the query into prometheus.query")
+		return nil, false, refuse(api.ReasonGateInvalid, fmt.Sprintf("%s has a query or a fragment; %s", of.Field, of.Query))
 	case !plain(u):
-		return nil, false, refuse(api.ReasonGateInvalid, "prometheus.address has an empty segment, a . or .., or a character that is hidden by a %; write the path without")
+		return nil, false, refuse(api.ReasonGateInvalid, fmt.Sprintf("%s has an empty segment, a . or .., or a character that is hidden by a %%; write the path without", of.Field))
 	case a.Any:
 		return u, false, nil
 	case len(a.Listed) > 0:
 		if !slices.ContainsFunc(a.Listed, func(each string) bool { return within(u, each) }) {
-			return nil, false, refuse(api.ReasonGateInvalid, "prometheus.address is none of those that gates may ask; whoever runs the manager may add it to gates.prometheus: "+strings.Join(a.Listed, ", "))
+			return nil, false, refuse(api.ReasonGateInvalid, fmt.Sprintf("%s is none of those that may be asked; the operator of the manager may add it to %s: %s", of.Field, of.Setting, strings.Join(a.Listed, ", ")))
 		}
 		return u, false, nil
 	case u.Scheme == "http":
-		return nil, false, refuse(api.ReasonGateInvalid, "prometheus.address begins with http://, where anybody in between could answer; use its https address, or let whoever runs the manager name it in gates.prometheus")
+		return nil, false, refuse(api.ReasonGateInvalid, fmt.Sprintf("%s begins with http://, where anybody in between could answer; use its https address, or let the operator of the manager name it in %s", of.Field, of.Setting))
 	case !a.AllowLocal && kubeconfig.Local(u.Hostname()):
-		return nil, false, refuse(api.ReasonGateInvalid, "prometheus.address is one of the manager's own machine or of a cloud's metadata service, which are not for the author of a Migration; set the one that it has in the network")
+		return nil, false, refuse(api.ReasonGateInvalid, fmt.Sprintf("%s is one of the manager's own machine or of a cloud's metadata service, which are not for the author of a Migration; set the one that it has in the network", of.Field))
 	}
 	return u, !a.AllowLocal, nil
+}
+
+// Transport returns one for the requests of gates and probes. Connections are not kept: gates come and go, and each asks seldom. If
+// judge is true, it connects to no address of the manager's own machine nor of a cloud's metadata service, whatever name leads there.
+func Transport(judge bool) *http.Transport {
+	transport := &http.Transport{
+		Proxy: http.ProxyFromEnvironment, DisableKeepAlives: true, TLSHandshakeTimeout: handshake, MaxResponseHeaderBytes: maxResultHeader,
+		TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12},
+	}
+	if judge {
+		kubeconfig.Outside(transport)
+	}
+	return transport
 }
 
 // plain says whether nothing is hidden in a path.

@@ -3,7 +3,6 @@ package health
 import (
 	"cmp"
 	"context"
-	"crypto/tls"
 	"crypto/x509"
 	"errors"
 	"fmt"
@@ -20,7 +19,6 @@ import (
 	"github.com/prometheus/common/model"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/sliceshift/sliceshift/internal/kubeconfig"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
@@ -41,7 +39,7 @@ type prometheusAsker struct {
 }
 
 func newPrometheus(gate api.PrometheusGate, at []api.GatePoint, sides Sides) (*prometheusAsker, error) {
-	address, judge, err := sides.Addresses.allow(gate.Address)
+	address, judge, err := sides.Addresses.Allow(ofPrometheus, gate.Address)
 	if err != nil {
 		return nil, err
 	}
@@ -54,19 +52,12 @@ func newPrometheus(gate api.PrometheusGate, at []api.GatePoint, sides Sides) (*p
 	if strings.TrimSpace(gate.Query) == "" {
 		return nil, refuse(api.ReasonGateInvalid, "prometheus.query asks nothing; write a query in PromQL")
 	}
-	// Connections are not kept: gates come and go, and each asks seldom.
-	transport := &http.Transport{
-		Proxy: http.ProxyFromEnvironment, DisableKeepAlives: true, TLSHandshakeTimeout: handshake, MaxResponseHeaderBytes: maxResultHeader,
-		TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12},
-	}
+	transport := Transport(judge)
 	if len(gate.CABundle) > 0 {
 		transport.TLSClientConfig.RootCAs = x509.NewCertPool()
 		if !transport.TLSClientConfig.RootCAs.AppendCertsFromPEM(gate.CABundle) {
 			return nil, refuse(api.ReasonGateInvalid, "prometheus.caBundle holds no certificate in PEM; encode the PEM file in base64, once")
 		}
-	}
-	if judge {
-		kubeconfig.Outside(transport)
 	}
 	expression, err := compile("prometheus.expression", gate.Expression, ofResults)
 	return &prometheusAsker{gate, address, transport, expression, sides.Secrets}, err

@@ -221,7 +221,7 @@ func TestAddresses(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			_, judge, err := tc.of.allow(tc.address)
+			_, judge, err := tc.of.Allow(ofPrometheus, tc.address)
 			switch {
 			case tc.says == "" && err != nil:
 				t.Errorf("refused: %v", err)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/sliceshift/sliceshift/migration/report/page"
@@ -94,6 +95,9 @@ func (r Report) facts() []page.Fact {
 		}
 		facts = append(facts, page.Fact{Name: "Fewest available", Value: fmt.Sprintf("%d of %d, %s", *r.FewestAvailable, r.Replicas, kept)})
 	}
+	if c := r.Clients; c != nil {
+		facts = append(facts, page.Fact{Name: "Clients", Value: strings.TrimSpace(c.URL + " " + c.Text)})
+	}
 	var stood time.Duration
 	for _, s := range r.Stops {
 		stood += s.length(r.end())
@@ -125,6 +129,10 @@ func (r Report) handoffs() page.Section {
 	if r.DroppedHandoffs > 0 {
 		s.Text += fmt.Sprintf(" The first %d are not listed: the status keeps the last ones only, and a log of all runs was not given.", r.DroppedHandoffs)
 	}
+	if r.measured() {
+		s.Head = append(s.Head, "Clients")
+		s.Text += " Clients is what became of the requests that the probe sent in that time."
+	}
 	for _, h := range r.Handoffs {
 		available, took := "on its way, at "+string(cmp.Or(h.Step, "its beginning")), length(r.end().Sub(h.Start))+" so far"
 		if h.End != nil {
@@ -133,9 +141,13 @@ func (r Report) handoffs() page.Section {
 		if h.Outcome == api.HandoffTurnedBack {
 			available = "turned back " + available
 		}
-		s.Rows = append(s.Rows, []string{
+		row := []string{
 			number(h.Ordinal), way(h.Direction), moment(h.Start), available, took, h.down(), cmp.Or(h.soak(), "not known"), r.fewest(h), attempts(h), cmp.Or(h.By, "not known"),
-		})
+		}
+		if r.measured() {
+			row = append(row, h.clients())
+		}
+		s.Rows = append(s.Rows, row)
 	}
 	return s
 }

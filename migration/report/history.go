@@ -24,7 +24,7 @@ func (r *Report) take(h api.History) {
 			r.Handoffs = append(r.Handoffs, Handoff{
 				Ordinal: past.Ordinal, Direction: past.Direction, Start: past.StartTime.UTC(), Stopped: known(past.StopTime), Ready: known(past.ReadyTime), End: &end,
 				Outcome: past.Outcome, Stayed: past.Stayed,
-				Attempts: past.Attempts, FewestAvailable: r.atMost(past), By: r.holder(past.Epoch),
+				Attempts: past.Attempts, FewestAvailable: r.atMost(past), Clients: past.Clients, By: r.holder(past.Epoch),
 			})
 		}
 	}
@@ -78,6 +78,9 @@ func (r *Report) present(status api.MigrationStatus) {
 			on.Stopped, on.Ready = known(status.History.Stopped.StopTime), known(status.History.Stopped.ReadyTime)
 		case h.Step == api.StepAwaitRelease: // which follows the stop at once
 			on.Stopped = known(h.StepTime)
+		}
+		if status.Probe != nil {
+			on.Clients = status.Probe.Moving
 		}
 		r.Handoffs = append(r.Handoffs, on)
 	}

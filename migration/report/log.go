@@ -32,6 +32,8 @@ type Entry struct {
 	// SoakSeconds is how long it was Ready then, before it counted as available.
 	SoakSeconds *float64 `json:"soakSeconds,omitempty"`
 	Stayed      bool     `json:"stayed,omitempty"`
+	// Clients is what clients saw in the handoff.
+	Clients *api.ClientRequests `json:"clients,omitempty"`
 	// By is the process that was driving then, if that is known.
 	By string `json:"by,omitempty"`
 }
@@ -98,7 +100,7 @@ func (r *Report) logHandoffs() {
 			continue
 		}
 		end, ago := e.Time, func(seconds float64) time.Time { return e.Time.Add(-time.Duration(seconds * float64(time.Second))) }
-		h := Handoff{Ordinal: *e.Ordinal, Direction: r.direction(end), Start: ago(*e.Seconds), End: &end, Stayed: e.Stayed, By: e.By}
+		h := Handoff{Ordinal: *e.Ordinal, Direction: r.direction(end), Start: ago(*e.Seconds), End: &end, Stayed: e.Stayed, Clients: e.Clients, By: e.By}
 		soak := 0.0
 		if e.SoakSeconds != nil {
 			soak = *e.SoakSeconds

@@ -41,8 +41,10 @@ type Report struct {
 	Moved int32 `json:"moved"`
 	Total int32 `json:"total"`
 	// FewestAvailable is the fewest replicas that were seen to be available in any handoff.
-	FewestAvailable *int32    `json:"fewestAvailable,omitempty"`
-	Handoffs        []Handoff `json:"handoffs"`
+	FewestAvailable *int32 `json:"fewestAvailable,omitempty"`
+	// Clients is what clients saw; absent: that was not measured.
+	Clients  *Clients  `json:"clients,omitempty"`
+	Handoffs []Handoff `json:"handoffs"`
 	// Seals are of the volumes that ordinals have come up on, where these were copied or restored.
 	Seals    []Seal        `json:"seals,omitempty"`
 	Stops    []Stop        `json:"stops"`
@@ -105,6 +107,8 @@ type Handoff struct {
 	// Attempts counts how often it was begun, turned round or taken over.
 	Attempts        int32  `json:"attempts"`
 	FewestAvailable *int32 `json:"fewestAvailable,omitempty"`
+	// Clients is what clients saw meanwhile; absent: that was not measured.
+	Clients *api.ClientRequests `json:"clients,omitempty"`
 	// By is who brought it to its end, or drives it now.
 	By string `json:"by,omitempty"`
 }
@@ -140,7 +144,7 @@ func Of(m *api.Migration, at Place, now time.Time) Report {
 		Source:      side(m.Status.Source, Side{Cluster: at.Cluster, Namespace: cmp.Or(from.Namespace, m.Namespace), StatefulSet: from.Name}),
 		Destination: side(m.Status.Destination, Side{Cluster: at.Destination, Namespace: cmp.Or(to.Namespace, m.Namespace), StatefulSet: cmp.Or(to.Name, from.Name)}),
 		Moved:       m.Status.Arrived(), Total: m.Status.Total, Warnings: m.Status.Warnings, Conditions: m.Status.Conditions,
-		Handoffs: []Handoff{}, Stops: []Stop{}, Drivers: []Driver{},
+		Clients: ClientsOf(m), Handoffs: []Handoff{}, Stops: []Stop{}, Drivers: []Driver{},
 	}
 	if base := m.Status.Baseline; base != nil {
 		started := base.StartTime.UTC()

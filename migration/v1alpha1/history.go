@@ -91,6 +91,9 @@ type PastHandoff struct {
 	// fewestAvailable is the fewest replicas of both sides that were seen to be available meanwhile.
 	// +optional
 	FewestAvailable *int32 `json:"fewestAvailable,omitempty"`
+	// clients are the requests of the probe that were sent meanwhile; absent: none was.
+	// +optional
+	Clients *ClientRequests `json:"clients,omitempty"`
 }
 
 // PastSeal is the seal of a volume that an ordinal has come up on.

@@ -66,6 +66,9 @@ type MigrationStatus struct {
 	// history is what the migration has done.
 	// +optional
 	History *History `json:"history,omitempty"`
+	// probe is what clients see, as spec.probe measures it; absent: nothing was asked yet.
+	// +optional
+	Probe *ProbeStatus `json:"probe,omitempty"`
 	// schedule is where the migration is in its schedule, while that decides about the next handoff.
 	// +optional
 	Schedule *ScheduleStatus `json:"schedule,omitempty"`

@@ -220,6 +220,9 @@ type MigrationSpec struct {
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=8
 	Hooks []Hook `json:"hooks,omitempty"`
+	// probe says how the application is asked while it moves, to measure what its clients see. Default: not at all.
+	// +optional
+	Probe *ProbeSpec `json:"probe,omitempty"`
 	// hookAnswer is how to go on after a hook that has failed: what kubectl migrate hooks retry and
 	// skip write.
 	// +optional

@@ -57,7 +57,7 @@ func (d driver) drive(ctx context.Context) error {
 	bell := migration.NewBell()
 	engine := migration.NewEngine(m, migration.Options{
 		Source: d.task.source, Destination: d.task.destination, Records: d.task.store, Holder: d.holder(), Notify: bell.Ring, Clock: d.Clock,
-		Policy: volumes.Unrestricted(), Secrets: health.Secrets{Reader: d.task.source.Live(), Kubectl: d.task.kubectl()}, Addresses: health.Addresses{Any: true},
+		Policy: volumes.Unrestricted(), Secrets: health.Secrets{Reader: d.task.source.Live(), Kubectl: d.task.kubectl()}, Addresses: health.Addresses{Any: true}, Probes: health.Addresses{Any: true},
 		Onward: d.movedOn, ServerTime: d.task.source.ServerTime,
 	})
 	err = migration.Loop{Engine: engine, Store: d.task.store, Bell: bell, Changes: changes, Report: d.report, Unsaved: d.unsaved}.Run(running)

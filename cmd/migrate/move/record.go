@@ -196,6 +196,9 @@ func (t *task) adopt(m *api.Migration) {
 	if t.spec.Given(flags.Gates) || t.spec.Cooked() {
 		m.Spec.Gates = t.requested.Spec.Gates
 	}
+	if t.spec.Given(flags.Probe) {
+		m.Spec.Probe = t.requested.Spec.Probe
+	}
 	if t.spec.Given(flags.Hooks) || t.spec.Cooked() {
 		m.Spec.Hooks = t.requested.Spec.Hooks
 	}

@@ -23,6 +23,7 @@ import (
 
 	"github.com/sliceshift/sliceshift/config"
 	"github.com/sliceshift/sliceshift/migration/health"
+	"github.com/sliceshift/sliceshift/migration/probe"
 	"github.com/sliceshift/sliceshift/migration/schedule"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
@@ -79,6 +80,11 @@ func Spec(ctx context.Context, spec api.MigrationSpec) error {
 func Sense(spec api.MigrationSpec) string {
 	if s := schedule.Of(spec.Schedule); s != nil && s.Problem() != "" {
 		return "spec.schedule: " + s.Problem()
+	}
+	if spec.Probe != nil {
+		if _, err := probe.NewTarget(spec.Probe.URL, health.Addresses{Any: true}); err != nil {
+			return "spec." + err.Error()
+		}
 	}
 	for _, gate := range spec.Gates {
 		// Which addresses may be asked only the manager's settings say.

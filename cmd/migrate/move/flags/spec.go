@@ -40,6 +40,7 @@ type Spec struct {
 	createNamespace bool
 	gates           string
 	hooks           string
+	probe           string
 	recipe          recipe.Flags
 	schedule        schedule
 	pauseWriters    bool
@@ -70,6 +71,7 @@ const (
 	ToKind         = "to-api-version"
 	Gates          = "gates"
 	Hooks          = "hooks"
+	Probe          = "probe"
 	PauseWriters   = "pause-writers"
 	PausedByHand   = "paused-by-hand"
 )
@@ -94,6 +96,7 @@ func (f *Spec) Add(flags *pflag.FlagSet) {
 		f.schedule.add(flags)
 		flags.StringVar(&f.hooks, Hooks, "", "`FILE` with hooks: a field hooks, as in the spec of a Migration")
 		flags.StringVar(&f.gates, Gates, "", "`FILE` with health gates: a field gates, as in the spec of a Migration")
+		flags.StringVar(&f.probe, Probe, "", "request this `URL` twice a second while it moves, and report errors and latency as clients see them; nothing waits for the answers")
 		f.recipe.Add(flags)
 		flags.BoolVar(&f.pauseWriters, PauseWriters, false, "pause who else writes the source, as its operator, a ScaledObject or Flux, by the setting that each documents, and end that at the end")
 		flags.StringSliceVar(&f.pausedByHand, PausedByHand, nil, "a writer that you have paused where it is not seen, as in the cluster of Argo CD: KIND/NAMESPACE/NAME")
@@ -188,6 +191,9 @@ func (f *Spec) Spec(source string, to Destination) (api.MigrationSpec, error) {
 	}
 	if spec.Gates, err = gates.read(f.gates); err != nil {
 		return spec, err
+	}
+	if f.probe != "" {
+		spec.Probe = &api.ProbeSpec{URL: f.probe}
 	}
 	if spec.Schedule, err = f.schedule.spec(f.Given); err != nil {
 		return spec, err

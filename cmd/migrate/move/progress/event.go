@@ -11,6 +11,7 @@ import (
 	"github.com/sliceshift/sliceshift/cmd/migrate/terminal"
 	"github.com/sliceshift/sliceshift/internal/shell"
 	"github.com/sliceshift/sliceshift/migration/plan"
+	"github.com/sliceshift/sliceshift/migration/report"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
@@ -56,9 +57,11 @@ type Event struct {
 	// SoakSeconds is how long it was Ready then, before it counted as available.
 	SoakSeconds *float64 `json:"soakSeconds,omitempty"`
 	Stayed      bool     `json:"stayed,omitempty"`
-	Moved       int32    `json:"moved"`
-	Total       int32    `json:"total"`
-	Summary     *Summary `json:"summary,omitempty"`
+	// Clients is what clients saw while the ordinal moved.
+	Clients *api.ClientRequests `json:"clients,omitempty"`
+	Moved   int32               `json:"moved"`
+	Total   int32               `json:"total"`
+	Summary *Summary            `json:"summary,omitempty"`
 	// WayBack is the command that plans the way back of what has moved.
 	WayBack string `json:"wayBack,omitempty"`
 
@@ -104,6 +107,8 @@ type Summary struct {
 	FewestAvailable int32   `json:"fewestAvailable"`
 	Replicas        int32   `json:"replicas"`
 	Writes          int     `json:"writes"`
+	// Clients is what clients saw, as far as it was measured.
+	Clients *api.ProbeStatus `json:"clients,omitempty"`
 }
 
 // times puts how long each ordinal took into the summary.
@@ -187,6 +192,9 @@ func (s *Summary) text() string {
 	}
 	if s.FewestAvailable >= 0 {
 		text += fmt.Sprintf("\nnever seen fewer than %d of %d replicas available", s.FewestAvailable, s.Replicas)
+	}
+	if s.Clients != nil {
+		text += "\nclients: " + report.ProbeText(*s.Clients)
 	}
 	return text
 }

@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/sliceshift/sliceshift/cmd/migrate/terminal"
+	"github.com/sliceshift/sliceshift/migration/report"
 )
 
 // panel shows both slices as rows of ordinals, the budget, and below them the meter.
@@ -34,8 +35,21 @@ func (b panel) lines(p State, now time.Time, width int) []string {
 		}
 		text := fmt.Sprintf("budget       %d of %d may be unavailable; %d available", p.budget, p.replicas, p.sides[0].available+p.sides[1].available)
 		lines = append(lines, folded(text, width, b.Paint.Dim)...)
+		lines = append(lines, b.clients(p, width)...)
 	}
 	return append(lines, b.Meter.lines(p, now, width)...)
+}
+
+// clients are the lines about what clients see; none where that is not measured.
+func (b panel) clients(p State, width int) []string {
+	if p.clients == nil {
+		return nil
+	}
+	paint := b.Paint.Dim
+	if p.clients.Failed > 0 {
+		paint = b.Paint.Yellow
+	}
+	return folded("clients      "+report.ProbeText(*p.clients), width, paint)
 }
 
 func (b panel) heading(s side, label string, width int) []string {

@@ -58,7 +58,8 @@ func Recorded(m *api.Migration) State {
 	status := m.Status
 	p := State{
 		Moved: status.Arrived(), Total: status.Total, back: status.Fence != nil && status.Fence.Direction == api.Back,
-		sides: [2]side{recorded(status.Source, m.Spec.Source.Name), recorded(status.Destination, m.Spec.Destination.Name)},
+		clients: status.Probe,
+		sides:   [2]side{recorded(status.Source, m.Spec.Source.Name), recorded(status.Destination, m.Spec.Destination.Name)},
 	}
 	if base := status.Baseline; base != nil {
 		p.start, p.budget, p.replicas, p.first = base.StartTime.Time, base.Budget, base.Replicas, base.Start

@@ -30,6 +30,8 @@ type State struct {
 	// which budget may be unavailable.
 	sides                   [2]side
 	first, replicas, budget int32
+	// clients are what requests of the probe came to; nil: there is none.
+	clients *api.ProbeStatus
 }
 
 // measure updates the figures from a snapshot. A pass that observed nothing, or could not

@@ -11,6 +11,7 @@ import (
 	"github.com/sliceshift/sliceshift/cmd/migrate/terminal"
 	"github.com/sliceshift/sliceshift/migration"
 	"github.com/sliceshift/sliceshift/migration/plan"
+	"github.com/sliceshift/sliceshift/migration/report"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/migration/view"
 )
@@ -70,6 +71,7 @@ func (t *Tracker) Observe(now time.Time, m *api.Migration, outcome migration.Out
 		events = append(events, t.written(now, outcome))
 	}
 	t.measure(now, m, outcome)
+	t.clients = outcome.Clients
 	if done := outcome.Finished; done != nil {
 		events = append(events, t.ordinalDone(now, m, done))
 	}
@@ -186,6 +188,9 @@ func (t *Tracker) ordinalDone(now time.Time, m *api.Migration, done *api.Handoff
 	if soak != nil && *soak >= time.Second {
 		text += ", then Ready for " + terminal.Duration(*soak)
 	}
+	if past.Clients != nil {
+		text += ", " + report.FailedText(*past.Clients)
+	}
 	switch {
 	case past.Stayed:
 		text = fmt.Sprintf("ordinal %d is available where it was: it had not been stopped (%s)", done.Ordinal, t.left())
@@ -195,7 +200,7 @@ func (t *Tracker) ordinalDone(now time.Time, m *api.Migration, done *api.Handoff
 		text = fmt.Sprintf("ordinal %d is available at the destination after %s (%s)", done.Ordinal, text, t.left())
 	}
 	e := t.Event(now, OrdinalDone, text).of(&done.Ordinal, "")
-	e.Seconds, e.Stayed = new(rounded(took)), past.Stayed
+	e.Seconds, e.Stayed, e.Clients = new(rounded(took)), past.Stayed, past.Clients
 	if down != nil {
 		e.DownSeconds = new(rounded(*down))
 	}
@@ -303,9 +308,19 @@ func (t *Tracker) completed(now time.Time, decision plan.Decision) Event {
 }
 
 func (t *Tracker) summary(now time.Time, outcome string) *Summary {
-	s := &Summary{Outcome: outcome, TotalSeconds: rounded(now.Sub(t.start)), FewestAvailable: t.fewestAvailable, Replicas: t.replicas, Writes: t.writes}
+	s := &Summary{Outcome: outcome, TotalSeconds: rounded(now.Sub(t.start)), FewestAvailable: t.fewestAvailable, Replicas: t.replicas, Writes: t.writes, Clients: withoutCounts(t.clients)}
 	s.times(t.handoffs)
 	return s
+}
+
+// withoutCounts is what clients saw, without what only the next process needs.
+func withoutCounts(p *api.ProbeStatus) *api.ProbeStatus {
+	if p == nil {
+		return nil
+	}
+	figures := *p
+	figures.Latencies, figures.Moving = nil, nil
+	return &figures
 }
 
 // Stopped is the event of a run that ends before its time.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/sliceshift/sliceshift/cmd/migrate/terminal"
 	"github.com/sliceshift/sliceshift/internal/records"
+	"github.com/sliceshift/sliceshift/migration/report"
 	"github.com/sliceshift/sliceshift/migration/schedule"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/migration/view"
@@ -79,6 +80,9 @@ func (g *Page) Show(m *api.Migration, cluster, record string) string {
 		g.field("Budget", fmt.Sprintf("%d of %d replicas may be unavailable at once", status.Baseline.Budget, status.Baseline.Replicas))
 	}
 	g.field("Handoff", handoffText(m, g.Now))
+	if clients := report.ClientsOf(m); clients != nil {
+		g.field("Clients", strings.TrimSpace(clients.URL+" "+clients.Text))
+	}
 	if status.Schedule != nil {
 		g.field("Schedule", scheduleText(*status.Schedule, schedule.Of(m.Spec.Schedule)))
 	}

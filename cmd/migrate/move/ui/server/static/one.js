@@ -18,7 +18,7 @@ export function showOne(main, at) {
   if (!detail) return;
   const { moved, total, leftSeconds, pace, budget, replicas, hold, ahead, handoff, ordinals, report, gates, hooks } = detail;
   const available = sides[0].available + sides[1].available;
-  part(main, 'facts', { moved, total, leftSeconds, pace, started: report.started, ended: report.ended, by: detail.state, driver: report.drivers.at(-1), mode: detail.mode, fewest: report.fewestAvailable }, () => facts(detail));
+  part(main, 'facts', { moved, total, leftSeconds, pace, started: report.started, ended: report.ended, by: detail.state, driver: report.drivers.at(-1), mode: detail.mode, fewest: report.fewestAvailable, clients: report.clients?.text }, () => facts(detail));
   part(main, 'hold', hold, () => hold && holdPanel('hold-title', hold.stalled ? 'Stalled' : 'Waits', hold));
   part(main, 'ahead', ahead, () => ahead && holdPanel('ahead-title', 'Copies for later turns wait', ahead));
   part(main, 'ordinals', { ordinals, sides, back: handoff?.direction }, () => ordinals.length > 0 && ordinalsPanel(detail));
@@ -51,6 +51,7 @@ function facts({ moved, total, leftSeconds, pace, report, mode }) {
     leftSeconds != null && fact('Time left', `about ${span(leftSeconds)}`, 'at this pace'),
     pace && fact('One handoff', span(pace.medianSeconds), pace.handoffs > 1 ? `median of ${pace.handoffs}; ${span(pace.shortestSeconds)} to ${span(pace.longestSeconds)}` : 'the only one so far'),
     report.started && (report.ended ? fact('Took', between(report.started, report.ended), `until ${whole(report.ended)}`) : fact('Under way', age(report.started), `since ${whole(report.started)}`)),
+    report.clients && fact('Clients', report.clients.text, report.clients.url),
     report.fewestAvailable != null && fact('Fewest available', `${report.fewestAvailable} of ${report.replicas}`, report.fewestAvailable < report.replicas - report.budget ? 'below the budget' : 'within the budget'),
     fact('Mode', mode),
     driver && fact('Driven by', driver.holder, `epoch ${driver.epoch}`));
@@ -130,11 +131,13 @@ function handoffsPanel({ report, replicas }) {
   const took = (h) => (new Date(h.end) - new Date(h.start)) / 1000, longest = Math.max(...past.map(took), 1);
   const meter = (h) => { const bar = el('span'); bar.style.width = `${Math.max(1, 100 * took(h) / longest)}%`; return el('div', { class: 'meter', 'aria-hidden': 'true' }, bar); };
   const down = (h) => (h.stayed ? 'not stopped' : h.downSeconds == null ? 'not known' : span(h.downSeconds) + (h.outcome === 'TurnedBack' ? ' until then' : ''));
+  const measured = past.some((h) => h.clients);
+  const clients = (h) => (h.clients ? `${h.clients.failed ?? 0} of ${h.clients.requests} requests failed` : 'not measured');
   const soak = (h) => (h.soakSeconds == null ? '' : span(h.soakSeconds));
-  const line = (h) => [h.ordinal, h.direction === 'Back' ? 'back' : 'there', (h.outcome === 'TurnedBack' ? 'turned back ' : '') + whole(h.end), [span(took(h)), meter(h)], down(h), soak(h), h.fewestAvailable == null ? 'not known' : `${h.fewestAvailable} of ${replicas}`, h.attempts || 'not known'];
+  const line = (h) => [h.ordinal, h.direction === 'Back' ? 'back' : 'there', (h.outcome === 'TurnedBack' ? 'turned back ' : '') + whole(h.end), [span(took(h)), meter(h)], down(h), soak(h), h.fewestAvailable == null ? 'not known' : `${h.fewestAvailable} of ${replicas}`, h.attempts || 'not known', ...(measured ? [clients(h)] : [])];
   return el('section', { class: 'panel', 'aria-labelledby': 'handoffs-title' }, el('h2', { id: 'handoffs-title' }, 'Measured handoffs'),
     report.droppedHandoffs > 0 && el('p', { class: 'faint' }, `The first ${report.droppedHandoffs} are not listed any more.`),
-    table('Measured handoffs', ['Ordinal', 'Way', 'Available again', 'Took', 'Down', 'Ready before it counted', 'Fewest available', 'Attempts'], past.toReversed().map(line)));
+    table('Measured handoffs', ['Ordinal', 'Way', 'Available again', 'Took', 'Down', 'Ready before it counted', 'Fewest available', 'Attempts', ...(measured ? ['Clients'] : [])], past.toReversed().map(line)));
 }
 
 function stopsPanel(report) {

@@ -1,0 +1,65 @@
+package move
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/sliceshift/sliceshift/e2e/harness"
+	"github.com/sliceshift/sliceshift/migration/report"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+// TestP1ProbeThatHangs: requests that get no answer are counted and explained, and the move writes what it writes without a probe.
+func TestP1ProbeThatHangs(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }))
+	t.Cleanup(server.Close)
+	_, plain := moved(t)
+	v, probed := moved(t, "--probe", server.URL)
+	if !slices.Equal(plain, probed) {
+		t.Errorf("with a probe it writes\n%s\nand without\n%s", strings.Join(probed, "\n"), strings.Join(plain, "\n"))
+	}
+	var r report.Report
+	v.Must(json.Unmarshal([]byte(v.exits(v.cli("report", "-o", "json"), 0)), &r))
+	c := r.Clients
+	if r.Outcome != api.ReasonMoved || c == nil || c.Failed == 0 || c.Failed != c.Requests || !strings.Contains(c.Message, "gives no answer within 2s") || !strings.Contains(c.Message, "curl ") {
+		t.Errorf("%s: %+v", r.Outcome, c)
+	}
+	for _, h := range r.Handoffs {
+		if h.Clients == nil || h.Clients.Requests+h.Clients.Unanswered == 0 {
+			t.Errorf("ordinal %d: %+v", h.Ordinal, h.Clients)
+		}
+	}
+}
+
+// moved runs the command to its end, and returns what it has written, in its order.
+func moved(t *testing.T, more ...string) (*move, []string) {
+	t.Helper()
+	v := newMove(t, harness.Usual(3), harness.AcrossClusters)
+	log := filepath.Join(t.TempDir(), "web.log")
+	v.exits(v.cli("run", append([]string{"--log", log}, more...)...), 0)
+	v.ExpectMovedCleanly()
+	file, err := os.Open(log)
+	v.Must(err)
+	defer file.Close()
+	entries, err := report.ReadLog(file)
+	v.Must(err)
+	var writes []string
+	for _, e := range entries {
+		if e.Kind == "Written" {
+			ordinal := int32(-1)
+			if e.Ordinal != nil {
+				ordinal = *e.Ordinal
+			}
+			writes = append(writes, fmt.Sprintf("%d %s %s", ordinal, e.Side, e.Verb))
+		}
+	}
+	return v, writes
+}

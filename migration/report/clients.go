@@ -1,0 +1,102 @@
+package report
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+// Clients is what clients of the application saw, as the probe has measured it.
+type Clients struct {
+	// URL that was requested.
+	URL string `json:"url,omitempty"`
+	// Text says all of it for people.
+	Text string `json:"text"`
+	api.ClientRequests
+	// Message says why requests failed last, or why none was sent. FailureTime is when the last request that failed was sent.
+	Message     string     `json:"message,omitempty"`
+	FailureTime *time.Time `json:"failureTime,omitempty"`
+	// Time is when the figures were taken.
+	Time time.Time `json:"time"`
+}
+
+// ClientsOf returns what the probe of a migration has measured, as its status has it; nil: nothing.
+func ClientsOf(m *api.Migration) *Clients {
+	p := m.Status.Probe
+	if p == nil {
+		return nil
+	}
+	c := &Clients{Text: ProbeText(*p), ClientRequests: p.ClientRequests, Message: p.Message, FailureTime: known(p.FailureTime), Time: p.Time.UTC()}
+	if m.Spec.Probe != nil {
+		c.URL = m.Spec.Probe.URL
+	}
+	return c
+}
+
+// ProbeText says what the requests of a probe came to: "0 of 1,204 requests failed; p50 4 ms, p99 12 ms, longest 230 ms".
+func ProbeText(p api.ProbeStatus) string {
+	c := p.ClientRequests
+	if c.Requests == 0 && p.Message != "" {
+		return p.Message
+	}
+	text := FailedText(c)
+	if c.OutageMilliseconds > 0 {
+		text += ", for " + length(time.Duration(c.OutageMilliseconds)*time.Millisecond) + " in a row at most"
+	}
+	if c.Requests > c.Failed {
+		text += fmt.Sprintf("; p50 %s ms, p99 %s ms, longest %s ms", grouped(c.P50Milliseconds), grouped(c.P99Milliseconds), grouped(c.LongestMilliseconds))
+	}
+	if p.Message != "" {
+		text += "; the last failure"
+		if !p.FailureTime.IsZero() {
+			text += ", at " + moment(p.FailureTime.Time)
+		}
+		text += ": " + p.Message
+	}
+	return text
+}
+
+// FailedText says how many requests failed: "1 of 80 requests failed".
+func FailedText(c api.ClientRequests) string {
+	text := fmt.Sprintf("%s of %s requests failed", grouped(c.Failed), grouped(c.Requests))
+	if c.Unanswered > 0 {
+		text += fmt.Sprintf(" (%s not answered yet)", grouped(c.Unanswered))
+	}
+	return text
+}
+
+// grouped is a number with a comma before each three digits.
+func grouped(n int64) string {
+	digits := strconv.FormatInt(n, 10)
+	var groups []string
+	for len(digits) > 3 {
+		groups = append([]string{digits[len(digits)-3:]}, groups...)
+		digits = digits[:len(digits)-3]
+	}
+	return strings.Join(append([]string{digits}, groups...), ",")
+}
+
+// clients is the cell of a handoff in the column of clients.
+func (h Handoff) clients() string {
+	if h.Clients == nil {
+		return "not measured"
+	}
+	text := FailedText(*h.Clients)
+	if out := h.Clients.OutageMilliseconds; out > 0 {
+		text += ", for " + length(time.Duration(out)*time.Millisecond)
+	}
+	return text
+}
+
+// measured reports whether the requests of any handoff were counted.
+func (r Report) measured() bool {
+	for _, h := range r.Handoffs {
+		if h.Clients != nil {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,59 @@
+package v1alpha1
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+// ProbeSpec says how the application is asked, as its clients ask it, while it moves.
+type ProbeSpec struct {
+	// url that is requested by GET, twice a second, from where the migration is driven. A request succeeds if its answer has a status
+	// from 200 to 299 and ends within two seconds. A redirect is a failure. What requests come to decides nothing.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=512
+	// +kubebuilder:validation:Pattern=`^https?://`
+	URL string `json:"url"`
+}
+
+// ClientRequests are the requests of a probe in a time, and what they came to.
+type ClientRequests struct {
+	// requests that have ended.
+	Requests int64 `json:"requests"`
+	// failed is how many of them failed.
+	// +optional
+	Failed int64 `json:"failed,omitempty"`
+	// unanswered requests had not ended when the figures were taken.
+	// +optional
+	Unanswered int64 `json:"unanswered,omitempty"`
+	// p50Milliseconds, p99Milliseconds and longestMilliseconds are how long the requests took that succeeded. The first two are
+	// rounded up.
+	// +optional
+	P50Milliseconds int64 `json:"p50Milliseconds,omitempty"`
+	// +optional
+	P99Milliseconds int64 `json:"p99Milliseconds,omitempty"`
+	// +optional
+	LongestMilliseconds int64 `json:"longestMilliseconds,omitempty"`
+	// outageMilliseconds is the longest time without a request that succeeded: from the first of a row of failures to the next success.
+	// +optional
+	OutageMilliseconds int64 `json:"outageMilliseconds,omitempty"`
+}
+
+// ProbeStatus is what the requests of a probe came to since the migration began. It is written with what has changed anyway.
+type ProbeStatus struct {
+	ClientRequests `json:",inline"`
+	// latencies count the requests that succeeded by how long they took, so that the next process can continue.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=40
+	Latencies []int64 `json:"latencies,omitempty"`
+	// moving are those that were sent while the ordinal on its way moves.
+	// +optional
+	Moving *ClientRequests `json:"moving,omitempty"`
+	// message says why requests failed last, or why none is sent.
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	Message string `json:"message,omitempty"`
+	// failureTime is when the last request that failed was sent.
+	// +optional
+	FailureTime metav1.MicroTime `json:"failureTime,omitempty,omitzero"`
+	// time is when the figures were taken.
+	Time metav1.MicroTime `json:"time"`
+}
