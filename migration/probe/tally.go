@@ -138,24 +138,21 @@ func (t *Tally) Status(now time.Time) *api.ProbeStatus {
 	return s
 }
 
-// Of is what the requests of a handoff have come to; nil: none was sent, or it is too long ago.
+// Of is what the requests of a handoff have come to; nil: no request of the migration was sent, or it is too long ago.
 func (t *Tally) Of(ordinal int32, start metav1.MicroTime) *api.ClientRequests {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	key := keyOf(ordinal, start)
 	for _, each := range slices.Backward(t.stretches) {
-		if each.key == key {
+		if each.key == key && t.all.sent > 0 {
 			return each.figures()
 		}
 	}
 	return nil
 }
 
-// figures are those of a handoff; nil: it has none. Percentiles are of the process that has sent more of its requests.
+// figures are those of a handoff. Percentiles are of the process that has sent more of its requests.
 func (s *stretch) figures() *api.ClientRequests {
-	if s.window.sent == 0 {
-		return s.before
-	}
 	f := s.window.Figures()
 	if b := s.before; b != nil {
 		if b.Requests > f.Requests {

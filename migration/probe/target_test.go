@@ -201,6 +201,34 @@ func TestP1TargetIsAllowed(t *testing.T) {
 	}
 }
 
+// TestP1ProberDoesNotWait: while no request is answered the next ones are sent all the same, so that an outage counts as often as clients
+// would have met it.
+func TestP1ProberDoesNotWait(t *testing.T) {
+	t.Parallel()
+	const enough = 20
+	asked := make(chan struct{}, 1000)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked <- struct{}{}
+		hanging(w, r)
+	}))
+	t.Cleanup(server.Close)
+	target, tally := targetOf(t, server.URL), NewTally(api.MigrationStatus{})
+	target.deadline = time.Minute
+	stop := newProber(target, tally, clock.RealClock{}, 20*time.Millisecond).start()
+	defer stop()
+	late := time.After(30 * time.Second)
+	for range enough {
+		select {
+		case <-asked:
+		case <-late:
+			t.Fatal("it waits for an answer")
+		}
+	}
+	if got := tally.Status(time.Now()); got.Requests != 0 || got.Unanswered < enough {
+		t.Errorf("%+v", got)
+	}
+}
+
 // TestP1Prober: a server that hangs is asked again at each tick, by a bounded number of requests, and every one of them counts as failed;
 // the end waits for none.
 func TestP1Prober(t *testing.T) {

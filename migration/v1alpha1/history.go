@@ -91,7 +91,7 @@ type PastHandoff struct {
 	// fewestAvailable is the fewest replicas of both sides that were seen to be available meanwhile.
 	// +optional
 	FewestAvailable *int32 `json:"fewestAvailable,omitempty"`
-	// clients are the requests of the probe that were sent meanwhile; absent: none was.
+	// clients are the requests of the probe that were sent meanwhile; absent: there was no probe.
 	// +optional
 	Clients *ClientRequests `json:"clients,omitempty"`
 }

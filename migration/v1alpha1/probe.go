@@ -4,7 +4,7 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 // ProbeSpec says how the application is asked, as its clients ask it, while it moves.
 type ProbeSpec struct {
-	// url that is requested by GET, twice a second, from where the migration is driven. A request succeeds if its answer has a status
+	// url that is requested by GET, five times a second, from where the migration is driven. A request succeeds if its answer has a status
 	// from 200 to 299 and ends within two seconds. A redirect is a failure. What requests come to decides nothing.
 	// +required
 	// +kubebuilder:validation:MinLength=1

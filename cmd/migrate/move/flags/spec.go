@@ -96,7 +96,7 @@ func (f *Spec) Add(flags *pflag.FlagSet) {
 		f.schedule.add(flags)
 		flags.StringVar(&f.hooks, Hooks, "", "`FILE` with hooks: a field hooks, as in the spec of a Migration")
 		flags.StringVar(&f.gates, Gates, "", "`FILE` with health gates: a field gates, as in the spec of a Migration")
-		flags.StringVar(&f.probe, Probe, "", "request this `URL` twice a second while it moves, and report errors and latency as clients see them; nothing waits for the answers")
+		flags.StringVar(&f.probe, Probe, "", "request this `URL` five times a second while it moves, and report errors and latency as clients see them; nothing waits for the answers")
 		f.recipe.Add(flags)
 		flags.BoolVar(&f.pauseWriters, PauseWriters, false, "pause who else writes the source, as its operator, a ScaledObject or Flux, by the setting that each documents, and end that at the end")
 		flags.StringSliceVar(&f.pausedByHand, PausedByHand, nil, "a writer that you have paused where it is not seen, as in the cluster of Argo CD: KIND/NAMESPACE/NAME")
