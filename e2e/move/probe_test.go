@@ -44,7 +44,7 @@ func moved(t *testing.T, more ...string) (*move, []string) {
 	t.Helper()
 	v := newMove(t, harness.Usual(3), harness.AcrossClusters)
 	log := filepath.Join(t.TempDir(), "web.log")
-	v.exits(v.cli("run", append([]string{"--log", log}, more...)...), 0)
+	v.exits(v.cli("run", append([]string{"--log", log, "--min-ready", "1s"}, more...)...), 0)
 	v.ExpectMovedCleanly()
 	file, err := os.Open(log)
 	v.Must(err)

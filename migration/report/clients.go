@@ -61,6 +61,9 @@ func ProbeText(p api.ProbeStatus) string {
 
 // FailedText says how many requests failed: "1 of 80 requests failed".
 func FailedText(c api.ClientRequests) string {
+	if c.Requests == 0 && c.Unanswered > 0 {
+		return fmt.Sprintf("none of %s requests is answered yet", grouped(c.Unanswered))
+	}
 	text := fmt.Sprintf("%s of %s requests failed", grouped(c.Failed), grouped(c.Requests))
 	if c.Unanswered > 0 {
 		text += fmt.Sprintf(" (%s not answered yet)", grouped(c.Unanswered))
