@@ -79,10 +79,11 @@ func RestorePolicy(ctx context.Context, c client.Client, action Action) (client.
 
 // restored sets the policy back, and takes the marks of the migration off.
 func restored(action Action) change {
-	return change{
-		annotations: map[string]any{api.OriginalReclaimPolicyAnnotationKey: nil, api.FenceAnnotationKey: nil},
-		spec:        map[string]any{"persistentVolumeReclaimPolicy": action.Note.Policy},
+	annotations := map[string]any{api.OriginalReclaimPolicyAnnotationKey: nil, api.FenceAnnotationKey: nil}
+	if action.Alone {
+		annotations[api.VolumeThereAnnotationKey] = nil
 	}
+	return change{annotations: annotations, spec: map[string]any{"persistentVolumeReclaimPolicy": action.Note.Policy}}
 }
 
 // loosened does that, and points the volume at its claim in the same update: the reclaimer takes one that is reserved
@@ -118,6 +119,9 @@ func claimRef(action Action) change {
 	}
 	if action.Copy.Returned {
 		annotations[api.ReleasedAnnotationKey] = nil
+	}
+	if action.There != "" {
+		annotations[api.VolumeThereAnnotationKey] = action.There
 	}
 	if action.Verb == Point || action.Verb == TakeOver {
 		annotations[api.OriginalReclaimPolicyAnnotationKey] = action.Note.String()
@@ -160,26 +164,27 @@ func (c Carrier) parked(ctx context.Context, name string, judged Volume) (*corev
 }
 
 // createVolume copies the giver's volume, and only while it is parked. The copy is parked, too. The giver's volume is read live again
-// before the copy is pointed at a claim.
+// before the copy is pointed at a claim. A copy of another name says what it is a copy of.
 func (c Carrier) createVolume(ctx context.Context, action Action, pair Pair) (client.Object, error) {
-	from, err := c.parked(ctx, action.Volume, pair.Giver.Volume)
+	name := pair.Giver.Volume.Name
+	from, err := c.parked(ctx, name, pair.Giver.Volume)
 	if err != nil {
 		return nil, err
 	}
 	now := Holding{Ref: pair.Giver.Ref, Volume: ViewVolume(from, c.Owner)}
 	if from.UID != action.UID || !now.Parked() || !now.SecuredBy(c.Owner) {
-		return nil, changed(action.Volume, "it is not parked any more")
+		return nil, changed(name, "it is not parked any more")
 	}
 	if now.Volume.Handle != pair.Giver.Volume.Handle {
-		return nil, changed(action.Volume, "it is another disk now")
+		return nil, changed(name, "it is another disk now")
 	}
 	if bars := c.Policy.Bars(from, c.Use); bars != (Problem{}) {
-		return nil, changed(action.Volume, bars.Message)
+		return nil, changed(name, bars.Message)
 	}
-	if twin, err := c.Policy.TwinIn(ctx, c.Taker, from); err != nil || twin != "" {
-		return nil, cmp.Or(err, changed(action.Volume, "volume "+twin+" may be the same disk"))
+	if twin, err := c.Policy.TwinIn(ctx, c.Taker, CalledThere(from, action.Volume)); err != nil || twin != "" {
+		return nil, cmp.Or(err, changed(name, "volume "+twin+" may be the same disk"))
 	}
-	volume := CopyVolume(from, action.Ref, c.Owner, c.Form)
+	volume := CopyVolume(from, action.Volume, action.Ref, c.Owner, c.Form)
 	volume.Annotations[api.FenceAnnotationKey] = action.Fence
 	return volume, c.Taker.Create(ctx, volume)
 }

@@ -51,11 +51,14 @@ func (f Form) Give(claim *corev1.PersistentVolumeClaimSpec) {
 // CopyVolume makes the volume of another cluster for the same disk: the source and
 // its attributes word for word, policy Retain, reserved for a claim. The annotation
 // pv.kubernetes.io/provisioned-by stays, so that the destination's provisioner can
-// delete the disk one day when its owner asks for it.
-func CopyVolume(from *corev1.PersistentVolume, ref Ref, owner types.UID, form Form) *corev1.PersistentVolume {
+// delete the disk one day when its owner asks for it. Under another name than the source has it says what that is called.
+func CopyVolume(from *corev1.PersistentVolume, name string, ref Ref, owner types.UID, form Form) *corev1.PersistentVolume {
 	volume := &corev1.PersistentVolume{
-		ObjectMeta: metav1.ObjectMeta{Name: from.Name, Labels: maps.Clone(from.Labels), Annotations: carried(harmless(from.Annotations), owner)},
+		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: maps.Clone(from.Labels), Annotations: carried(harmless(from.Annotations), owner)},
 		Spec:       *from.Spec.DeepCopy(),
+	}
+	if name != from.Name {
+		volume.Annotations[api.VolumeThereAnnotationKey] = from.Name
 	}
 	volume.Spec.PersistentVolumeReclaimPolicy = corev1.PersistentVolumeReclaimRetain
 	volume.Spec.ClaimRef = &corev1.ObjectReference{APIVersion: "v1", Kind: "PersistentVolumeClaim", Namespace: ref.Namespace, Name: ref.Name, UID: ref.UID}

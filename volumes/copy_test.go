@@ -43,7 +43,7 @@ func TestCopyVolume(t *testing.T) {
 		},
 	}
 	t.Run("M-061, M-064, M-065: reserved by name, of the class that was asked for, without marks of the binder", func(t *testing.T) {
-		if diff := cmp.Diff(want, CopyVolume(from, Ref{Namespace: "shop", Name: "data-web-0"}, "me", Form{StorageClass: &class})); diff != "" {
+		if diff := cmp.Diff(want, CopyVolume(from, from.Name, Ref{Namespace: "shop", Name: "data-web-0"}, "me", Form{StorageClass: &class})); diff != "" {
 			t.Errorf("-want +got\n%s", diff)
 		}
 	})

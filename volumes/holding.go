@@ -92,6 +92,8 @@ type Volume struct {
 	Chosen bool
 	// Released is the fence under which it was pointed at an outgoing claim, for movers; empty: it is not.
 	Released string
+	// There is what the volume of its disk is called in the other side's cluster, as a migration has noted on it; empty: as it is itself.
+	There string
 	// Seal is the root that both sides had when it was taken over as a copy; empty: it is none.
 	Seal string
 	// Keeps and DeletedAt are as of a claim.
@@ -129,6 +131,8 @@ type Holding struct {
 	Ref    Ref
 	Claim  Claim
 	Volume Volume
+	// Name is what its volume is, or will be, called on this side, where the other side's is called otherwise; empty: both are called alike.
+	Name string
 	// Left is the volume that the claim names where that is another one than Volume, and parked: an ordinal has left it there in an
 	// earlier move. Nil: there is none.
 	Left *Volume

@@ -134,7 +134,7 @@ func TestK10BesidesTheSource(t *testing.T) {
 	}
 	made := CopyVolume(volume(func(v *corev1.PersistentVolume) {
 		v.Annotations["controller.example.com/run"], v.Annotations["pv.kubernetes.io/provisioned-by"] = "this", "d"
-	}), Ref{}, "me", Form{})
+	}), "pv", Ref{}, "me", Form{})
 	if _, along := made.Annotations["controller.example.com/run"]; along || made.Annotations["pv.kubernetes.io/provisioned-by"] != "d" {
 		t.Errorf("it has %v", made.Annotations)
 	}

@@ -85,13 +85,15 @@ func (Rebind) Free(pair Pair) *Problem {
 	if !pair.Giver.Volume.Found {
 		return nil // there is nothing to compare it with
 	}
-	if taker.Claim.Found && taker.Claim.Volume != pair.Giver.Volume.Name {
+	if taker.Claim.Found && taker.Claim.Volume != pair.there() {
 		return anotherClaim(pair)
 	}
 	if pair.Shared {
 		return nil
 	}
 	switch {
+	case taker.Volume.Found && taker.Volume.Handle != pair.Giver.Volume.Handle && taker.Claim.Found && !taker.Claim.Ours:
+		return anotherClaim(pair)
 	case taker.Volume.Found && taker.Volume.Handle != pair.Giver.Volume.Handle:
 		return otherDisk(pair)
 	case taker.Volume.Found && !taker.Volume.Ours && !taker.Parked() && !pair.prepared():

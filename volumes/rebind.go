@@ -75,7 +75,7 @@ const (
 )
 
 // Action is one write. Ref and Volume say what it is about; UID and
-// ResourceVersion are those of the volume that was judged.
+// ResourceVersion are those of the volume that was judged: for CreateVolume the giver's, which may be called otherwise.
 type Action struct {
 	Verb   Verb
 	Volume string
@@ -87,6 +87,10 @@ type Action struct {
 	Fence string
 	// Note is the policy to go back to, for Secure and Point; the policy itself, for Restore.
 	Note Note
+	// There is for Park: what the other side's volume of the disk will be called; empty: nothing is noted of it.
+	There string
+	// Alone is for Restore: the other side has neither a claim nor a volume of the disk any more, so what it was called is forgotten.
+	Alone bool
 	// Calls is for MarkClaim: how often the binder has been called before.
 	Calls int
 	// Copy is for the verbs of method Copy.
@@ -172,7 +176,8 @@ func (p Pair) Misplaced() bool {
 	if p.Separate { // one that was made for it may have no volume yet
 		return claim.Found && (p.Taker.Parked() || !claim.Ours && !volume.Found)
 	}
-	another := p.Giver.Claim.Volume != "" && claim.Volume != p.Giver.Claim.Volume
+	due := cmp.Or(p.Taker.Name, p.Giver.Claim.Volume)
+	another := due != "" && claim.Volume != due
 	left := p.Taker.Parked() || p.Shared && volume.Found && volume.ClaimRef.Names(p.Giver.Ref)
 	return claim.Found && (another || left)
 }
@@ -194,21 +199,21 @@ func (Rebind) Transfer(pair Pair) Verdict {
 	case giver.Volume.Found && !pair.secured(giver):
 		return pair.act(Secure, giver.Volume, giver.Ref)
 	case giver.Volume.Found && !giver.Parked():
-		return pair.act(Park, giver.Volume, Parked(giver.Ref))
+		return pair.park()
 	case taker.Volume.Found && giver.Volume.Found && taker.Volume.Handle != giver.Volume.Handle:
 		return blocked(otherDisk(pair))
 	case taker.Volume.Found:
 		return bind(pair)
 	case !giver.Volume.Found:
 		return pair.lost(giver)
-	case taker.Claim.Found && taker.Claim.Volume != giver.Volume.Name:
+	case taker.Claim.Found && taker.Claim.Volume != pair.there():
 		return blocked(anotherClaim(pair))
 	case pair.barred() != nil:
 		return blocked(pair.barred())
+	case !pair.noted():
+		return pair.park()
 	}
-	// It is made parked: a create has no resourceVersion that could refuse it when it
-	// comes too late, so what it makes must be of no use by itself.
-	return pair.act(CreateVolume, giver.Volume, Parked(taker.Ref))
+	return pair.create()
 }
 
 // Settle gives the taker's volume its reclaim policy back. It stays Retain while the volume is not
@@ -236,8 +241,18 @@ func (p Pair) Marked(volume Volume) bool {
 // Restore is the action that gives a volume its reclaim policy back. One whose policy was never
 // changed keeps it, and only loses the fence.
 func (p Pair) Restore(volume Volume) Action {
-	return Action{Verb: Restore, Volume: volume.Name, UID: volume.UID, ResourceVersion: volume.ResourceVersion, Note: Note{Policy: volume.OriginalFor(p.Owner)}}
+	other := p.Giver
+	if other.Volume.UID == volume.UID {
+		other = p.Taker
+	}
+	return Action{
+		Verb: Restore, Volume: volume.Name, UID: volume.UID, ResourceVersion: volume.ResourceVersion, Note: Note{Policy: volume.OriginalFor(p.Owner)},
+		Alone: volume.There != "" && !other.Claim.Found && !stands(other.Volume),
+	}
 }
+
+// stands says whether a volume is there, and is not being deleted.
+func stands(volume Volume) bool { return volume.Found && !volume.Terminating }
 
 // rebindShared points the one volume at the taker's claim. A write over the taker's connection is judged by a read over
 // that connection: the giver's side may say anything of a volume.

@@ -74,6 +74,7 @@ func ViewVolume(volume *corev1.PersistentVolume, owner types.UID) Volume {
 		Chosen:   chosen(volume),
 		Size:     size(volume.Spec.Capacity),
 		Released: volume.Annotations[api.ReleasedAnnotationKey], Seal: volume.Annotations[api.SealAnnotationKey],
+		There: volume.Annotations[api.VolumeThereAnnotationKey],
 	}
 	view.Keeps, view.DeletedAt = keeps(volume)
 	if since := volume.Status.LastPhaseTransitionTime; since != nil {

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/sliceshift/sliceshift/cmd/migrate/move/preview"
 	"github.com/sliceshift/sliceshift/cmd/migrate/move/progress"
@@ -28,6 +29,7 @@ func TestShapes(t *testing.T) {
 			turns <- struct{}{}
 			defer func() { <-turns }()
 			v := each.deploy(t)
+			others := volumesThere(v)
 			var report preflight.Report
 			each.judge(t, report, run(v, each.command(v, "preflight"), &report))
 			each.moves(v, []string{"--kubeconfig", v.From.Kubeconfig(), "--to-kubeconfig", v.To.Kubeconfig()})
@@ -37,8 +39,31 @@ func TestShapes(t *testing.T) {
 			v.ExpectSlice(v.Here(), 0, v.App.Replicas)
 			v.ExpectBudget(v.Here())
 			v.Audit()
+			for name, version := range volumesThere(v) {
+				if was, found := others[name]; found && was != version {
+					t.Errorf("volume %s of another disk was written", name)
+				}
+				delete(others, name)
+			}
+			if len(others) > 0 {
+				t.Errorf("volumes of other disks were deleted: %v", others)
+			}
 		})
 	}
+}
+
+// volumesThere are the resourceVersions of the volumes of the destination that a situation has made, or a move, by name.
+func volumesThere(v *harness.Move) map[string]string {
+	v.T.Helper()
+	all, err := v.Destination.CoreV1().PersistentVolumes().List(v.Ctx, metav1.ListOptions{})
+	v.Must(err)
+	versions := map[string]string{}
+	for _, volume := range all.Items {
+		if strings.HasPrefix(volume.Name, v.App.Namespace+"-") {
+			versions[volume.Name] = volume.ResourceVersion
+		}
+	}
+	return versions
 }
 
 // moves plans and runs a move, and compares both write for write.

@@ -34,8 +34,11 @@ func Handle(volume *corev1.PersistentVolume) string {
 	if known := of(volume).handle; known != "" {
 		return known
 	}
-	return "unknown " + volume.Name
+	return Unknown(volume.Name)
 }
+
+// Unknown is the handle of a volume of that name whose storage is not known.
+func Unknown(name string) string { return "unknown " + name }
 
 // Known reports whether the source of a volume identifies its storage.
 func Known(volume *corev1.PersistentVolume) bool {

@@ -62,6 +62,8 @@ func tinyBounds() []bound {
 func smallBounds() []bound {
 	return append(tinyBounds(),
 		bound{"1 claim, 1 fault of any kind", plantest.Scenario{Replicas: 1, Templates: oneClaim, Budget: pdbtest.MaxUnavailable(1)}, 1, nil, nil},
+		bound{"1 claim, its name is taken, 1 fault of any kind", plantest.Scenario{Replicas: 1, Templates: oneClaim, Taken: true}, 1, nil, nil},
+		bound{"1 claim, its name is taken, and then another", plantest.Scenario{Replicas: 1, Templates: oneClaim, Taken: true}, 0, ofLives, following},
 		bound{"2, slices, roll-outs", plantest.Scenario{Replicas: 2, Slices: true}, 1, ofRolls, nil},
 		bound{"2, slices, asked, 3", plantest.Scenario{Replicas: 2, Slices: true}, 3, ofAsked, nil},
 		bound{"2, no budget, pods", plantest.Scenario{Replicas: 2}, 1, ofPodsToo, nil},
@@ -147,6 +149,9 @@ func (b bound) cells() []string {
 	}
 	if len(b.lives) > 0 {
 		also = append(also, fmt.Sprintf("%d migrations may follow", len(b.lives)))
+	}
+	if b.Taken {
+		also = append(also, "other disks have the names there")
 	}
 	if b.Slices {
 		also = append(also, "StatefulSets of our own kind")

@@ -24,6 +24,7 @@ func plays() map[string]plantest.Scenario {
 		"names":        {Replicas: 4, Templates: one, Budget: pdbtest.MaxUnavailablePercent(50), Spec: plan.Spec{SameNamespace: true}},
 		"lowest first": {Replicas: 3, Start: 2, Templates: one, Budget: pdbtest.MaxUnavailable(2), Spec: plan.Spec{Order: api.LowestFirst}, Retained: true},
 		"partial":      {Replicas: 4, Templates: one, Budget: pdbtest.MaxUnavailable(2), Spec: plan.Spec{Count: 2}},
+		"taken":        taken,
 		"bare":         {Replicas: 2, Spec: plan.Spec{Count: 1, Order: api.LowestFirst}, Ordered: true},
 		"clean-up":     {Replicas: 2, Templates: one, Budget: pdbtest.MinAvailablePercent(50), Service: true, Spec: plan.Spec{DeleteSource: true, Export: true}},
 	}

@@ -161,7 +161,7 @@ func (m *machine) asInTheBeginning() string {
 				list[i].Destination = volumes.Holding{}
 				source := &list[i].Source
 				source.Claim.UID, source.Volume.UID, source.Volume.ClaimRef.UID = "", "", ""
-				source.Claim.Ours, source.Volume.Ours = false, false
+				source.Claim.Ours, source.Volume.Ours, source.Volume.There = false, false, ""
 				if !m.begin.Source.Set.Has(list[i].Ordinal) {
 					*source = volumes.Holding{} // the record of one that was moved before
 				}
@@ -206,6 +206,7 @@ func essence(s plan.Snapshot) plan.Snapshot {
 	s.Destination.NamespaceFound, s.Destination.Service = true, plan.Dependent{}
 	for i := range s.Volumes {
 		for _, h := range []*volumes.Holding{&s.Volumes[i].Source, &s.Volumes[i].Destination} {
+			h.Name = "" // it follows from what else is there
 			// The mark on a claim says under which epoch the binder last looked at it.
 			h.Claim.ResourceVersion, h.Volume.ResourceVersion, h.Claim.Fence, h.Volume.Attachments = "", "", "", nil
 			if h.Parked() { // for good, or until somebody wants it back

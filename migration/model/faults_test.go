@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/sliceshift/sliceshift/migration/plan"
@@ -52,7 +53,7 @@ func (m *machine) readyOnFresh(name plan.SideName, ordinal int32) bool {
 
 // asNamed is what an observer sees of an ordinal's volumes: on both sides the one that was
 // recorded, or the one that the source's claim names, or the destination's when the source has
-// none (ordinalVolume).
+// none (ordinalVolume); where they are called otherwise, see call.
 func asNamed(v plan.OrdinalVolume, shared bool, handoff *api.Handoff) plan.OrdinalVolume {
 	name := plan.RecordedVolume(handoff, v.Ordinal, v.Template).Name
 	for _, h := range []*volumes.Holding{&v.Source, &v.Destination} {
@@ -61,7 +62,7 @@ func asNamed(v plan.OrdinalVolume, shared bool, handoff *api.Handoff) plan.Ordin
 		}
 	}
 	for _, h := range []*volumes.Holding{&v.Source, &v.Destination} {
-		if !h.Volume.Found || h.Volume.Name == name {
+		if !h.Volume.Found || h.Volume.Name == cmp.Or(h.Name, name) {
 			continue
 		}
 		h.Volume = volumes.Volume{}

@@ -47,6 +47,7 @@ var harms = []edit{
 	{name: "the source's budget is put back by a tool", do: reverted(plan.SourceSide), reasons: []string{api.ReasonForeignBudget}, excuses: ofBudget},
 	{name: "a backup uses the claim at the source", do: usedBy(plan.SourceSide), reasons: inUseOnly},
 	{name: "a backup uses the claim at the destination", do: usedBy(plan.DestinationSide), reasons: inUseOnly},
+	{name: "the volume of another disk that has the name of the ordinal's is deleted", do: otherDeleted},
 	{name: "an ordinal is reserved", do: reservedBy, reasons: scaleReasons, excuses: ofPlaces | ofBudget},
 }
 

@@ -17,7 +17,7 @@ import (
 // invariants; empty when nothing is.
 func (m *machine) check() string {
 	wrong := m.broken
-	for _, invariant := range []func() string{m.atMostOne, m.exclusiveVolumes, m.currentVolumes, m.withinReach, m.dataKept, m.budgetKept} {
+	for _, invariant := range []func() string{m.atMostOne, m.exclusiveVolumes, m.currentVolumes, m.withinReach, m.dataKept, m.othersKept, m.budgetKept} {
 		if found := invariant(); found != "" {
 			wrong = append(wrong, found)
 		}
@@ -71,7 +71,7 @@ func (m *machine) dataKept() string {
 		kept := false
 		for _, name := range plan.SideNames {
 			h := v.Holding(name)
-			kept = kept || h.Volume.Found && h.Volume.Handle == disk
+			kept = kept || h.Volume.Found && h.Volume.Handle == disk || m.shelved(i, disk)
 			if wrong := m.heldWrongly(spot{name, v.Ordinal}, *h, v.Method); wrong != "" {
 				return wrong
 			}

@@ -71,6 +71,8 @@ type machine struct {
 	broken []string
 	// yards have what there is of copies, for each claim; nil: none is copied.
 	yards []yard
+	// shelves have what the destination has beside the volumes that it shows, for each claim; nil: nothing.
+	shelves [][]volumes.Volume
 	// zones are how many there are besides the first one.
 	zones int
 	// ran are the disks of method Empty that an ordinal has run on.
@@ -115,7 +117,7 @@ func newMachine(s plan.Snapshot) *machine {
 	if len(begin.Source.Budgets) > 0 {
 		m.author = new(begin.Source.Budgets[0].AuthorForm())
 	}
-	m.steps, m.yards = stepsOf(s), yardsOf(s)
+	m.steps, m.yards, m.shelves = stepsOf(s), yardsOf(s), shelvesOf(s)
 	m.Attaches = true
 	for i := range m.State.Volumes {
 		v := &m.State.Volumes[i]
@@ -164,7 +166,7 @@ func (m *machine) become(o *machine) *machine {
 	m.alien, m.outdated = copied(old.alien, o.alien), copied(old.outdated, o.outdated)
 	m.past, m.late = relisted(old.past, o.past), relisted(old.late, o.late)
 	m.log, m.broken = relisted(old.log, o.log), relisted(old.broken, o.broken)
-	m.yards, m.ran = cloned(o.yards), relisted(old.ran, o.ran)
+	m.yards, m.ran, m.shelves = cloned(o.yards), relisted(old.ran, o.ran), reshelved(o.shelves)
 	return m
 }
 
@@ -186,6 +188,7 @@ func copied[K comparable, V any](to, from map[K]V) map[K]V {
 func (m *machine) remember() {
 	m.State.Now = m.State.Now.Add(time.Second)
 	m.appWrites()
+	m.call()
 	if m.forgets {
 		return
 	}

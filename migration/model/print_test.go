@@ -59,6 +59,7 @@ func (p *printer) of(w *model) fingerprint {
 		p.bools(w.cut[name], w.astray[name])
 	}
 	p.volumes(w.State.Volumes)
+	p.shelves(w)
 	p.number(int(w.State.Spec.Prefetch))
 	p.bools(w.limited())
 	for i := range w.yards {
@@ -266,6 +267,8 @@ func (p *printer) volume(v *volumes.Volume) {
 		p.text(v.ClaimRef.Name)
 		p.name(string(v.ClaimRef.UID))
 		p.volumeName(v.Handle)
+		p.volumeName(v.Name)
+		p.text(v.There)
 		p.fence(v.Fence)
 		p.fence(v.Released)
 		p.name(v.Seal)
@@ -443,6 +446,10 @@ func (p *printer) effect(e plan.Effect) {
 	p.name(v.ResourceVersion)
 	p.fence(v.Fence)
 	p.text(strconv.Itoa(v.Calls))
+	p.text(v.There)
+	if v.Verb == volumes.CreateVolume {
+		p.text(v.Volume)
+	}
 	if v.Copy == (volumes.CopyAction{}) {
 		return
 	}

@@ -304,7 +304,7 @@ func readClaim(to, now *volumes.Holding, name plan.SideName, sc scope.Reads) {
 func readVolume(to, now *volumes.Holding, name plan.SideName, sc scope.Reads) {
 	attachments := to.Volume.Attachments
 	if !sc.Spared.Volumes.Has(name) {
-		to.Volume = now.Volume
+		to.Volume, to.Name = now.Volume, now.Name
 	}
 	if to.Volume.Attachments = attachments; (sc.Pods || sc.Wide) && (!sc.Spared.Pods.Has(name) || sc.Left == name) {
 		to.Volume.Attachments = now.Volume.Attachments

@@ -103,6 +103,7 @@ func (w *model) tidy() { //nolint:gocyclo // one condition after the other, each
 			}
 		}
 	}
+	w.call()
 	w.late = slices.DeleteFunc(w.late, func(l lateWrite) bool { return w.hopeless(l.effect) })
 	w.forgetCopies()
 	for uid := range w.evicting {
@@ -240,6 +241,9 @@ func overlay(to *plan.Snapshot, from plan.Snapshot, of reading, name plan.SideNa
 	case volumesRead:
 		for i := range to.Volumes {
 			to.Volumes[i].Holding(name).Volume = from.Volumes[i].Holding(name).Volume
+			if name == plan.DestinationSide { // by what it shows both are called
+				to.Volumes[i].Source.Name, to.Volumes[i].Destination.Name = from.Volumes[i].Source.Name, from.Volumes[i].Destination.Name
+			}
 		}
 	}
 }
@@ -286,7 +290,7 @@ func (w *model) wrong() string {
 			wrong = append(wrong, each)
 		}
 	}
-	for _, invariant := range []func() string{w.atMostOne, w.exclusiveVolumes, w.currentVolumes, w.dataKept, w.budgetKept} {
+	for _, invariant := range []func() string{w.atMostOne, w.exclusiveVolumes, w.currentVolumes, w.dataKept, w.othersKept, w.budgetKept} {
 		if each := invariant(); each != "" && !w.excused.covers(each) {
 			wrong = append(wrong, each)
 		}

@@ -206,6 +206,9 @@ func (m *machine) carry(e plan.Effect) error {
 		i = m.at(e.Ordinal, e.Template)
 	}
 	if i < 0 || !fillsSecond(m.State.Volumes[i]) || e.Volume.Verb == volumes.MarkClaim {
+		if !m.clear(i, e) {
+			return simulate.ErrConflict
+		}
 		return m.Apply(e)
 	}
 	y, a, h := &m.yards[i], e.Volume, m.State.Volumes[i].Holding(e.Side)

@@ -32,12 +32,27 @@ func (f *observed) ofSet(reader client.Reader) []client.ListOption {
 	return options
 }
 
-// readNamed reads the volumes of these names from a view; another reader has listed all of them.
-func (f *observed) readNamed(ctx context.Context, reader client.Reader, names []string) error {
+// readNamed reads the volumes that concern the slices from views; other readers have listed all of them.
+func readNamed(ctx context.Context, source, destination *observed, sc scope.Reads) {
+	names := namesOf(source, destination)
+	for _, f := range []*observed{source, destination} {
+		if f.isView(f.readerOf(sc, sc.Spared.Volumes)) {
+			f.volumes = make(map[string]*corev1.PersistentVolume, len(names))
+		}
+	}
+	for read, more := []string(nil), names; len(more) > 0; more = alsoNamed(source, destination, read) {
+		both(source, destination, func(f *observed) error {
+			return f.addNamed(ctx, f.readerOf(sc, sc.Spared.Volumes), more)
+		})
+		read = append(read, more...)
+	}
+}
+
+// addNamed adds the volumes of these names from a view.
+func (f *observed) addNamed(ctx context.Context, reader client.Reader, names []string) error {
 	if !f.isView(reader) {
 		return nil
 	}
-	f.volumes = make(map[string]*corev1.PersistentVolume, len(names))
 	for _, name := range names {
 		volume, err := endpoint.Get[corev1.PersistentVolume](ctx, reader, client.ObjectKey{Name: name})
 		if err != nil {

@@ -20,7 +20,8 @@ func (f *observed) readDuplicates(ctx context.Context, policy volumes.Policy, ot
 	}
 	f.duplicateHandles = map[string]string{}
 	for name, volume := range other {
-		if here := f.volumes[name]; here != nil && (here.Annotations[api.OwnerAnnotationKey] != "" || here.Annotations[api.OriginalReclaimPolicyAnnotationKey] != "") {
+		called := f.nameOf(volume)
+		if here := f.volumes[called]; here != nil && (here.Annotations[api.OwnerAnnotationKey] != "" || here.Annotations[api.OriginalReclaimPolicyAnnotationKey] != "") {
 			continue // a migration has made it, or carried it
 		}
 		for _, key := range disk.Sought(volume) {
@@ -28,7 +29,7 @@ func (f *observed) readDuplicates(ctx context.Context, policy volumes.Policy, ot
 			if err := f.endpoint.Cached.List(ctx, &same, client.MatchingFields{clusters.DiskField: key}); err != nil {
 				return err
 			}
-			if twin := policy.Twin(volume, same.Items); twin != "" {
+			if twin := policy.Twin(volumes.CalledThere(volume, called), same.Items); twin != "" {
 				f.duplicateHandles[name] = twin
 			}
 		}
@@ -49,7 +50,7 @@ func (e *Observer) judge(m *api.Migration, template string, h *volumes.Holding, 
 		h.Volume.Barred = e.Policy.BarsSnapshot(driver)
 		return
 	}
-	if other.volumes[volume.Name] != nil {
+	if other.volumes[other.nameOf(volume)] != nil {
 		return
 	}
 	h.Volume.Barred = e.Policy.Bars(volume, UseOf(m, other.endpoint.Namespace, template))

@@ -45,25 +45,20 @@ func (e *Observer) volumesOf(m *api.Migration, source, destination *observed, or
 	return all
 }
 
-// ordinalVolume is one template's claim of an ordinal on both sides. The volume is
-// the one that was recorded when the ordinal's handoff began, or else the one that the
-// source's claim names, or the destination's when the source has none: both sides use
-// one name for it, unless each has a volume of its own.
+// ordinalVolume is one template's claim of an ordinal on both sides, with its volume there: see calledOn. Where each side has a
+// volume of its own, see ownHolding.
 func ordinalVolume(m *api.Migration, source, destination *observed, ordinal int32, template string) plan.OrdinalVolume {
 	v := plan.OrdinalVolume{Ordinal: ordinal, Template: template, Method: MethodOf(m, template), Word: wordOf(m, template)}
 	if v.Separate() {
 		v.Source, v.Destination = ownHolding(m, source, ordinal, template), ownHolding(m, destination, ordinal, template)
 		return v
 	}
-	name := plan.RecordedVolume(m.Status.Handoff, ordinal, template).Name
-	for _, f := range []*observed{source, destination} {
-		claim := f.claims[plan.ClaimName(template, f.endpoint.Set, ordinal)]
-		if claim != nil && name == "" {
-			name = claim.Spec.VolumeName
-		}
+	onSource, onDestination := calledOn(source, destination, plan.RecordedVolume(m.Status.Handoff, ordinal, template), ordinal, template)
+	v.Source = holdingOf(m, source, ordinal, template, onSource)
+	v.Destination = holdingOf(m, destination, ordinal, template, onDestination)
+	if onSource != onDestination {
+		v.Source.Name, v.Destination.Name = onSource, onDestination
 	}
-	v.Source = holdingOf(m, source, ordinal, template, name)
-	v.Destination = holdingOf(m, destination, ordinal, template, name)
 	return v
 }
 
@@ -98,17 +93,6 @@ func askedOf(m *api.Migration, template string) api.VolumeSpec {
 // MethodOf is the method by which a claim template moves.
 func MethodOf(m *api.Migration, template string) api.VolumeMethod {
 	return askedOf(m, template).Method
-}
-
-func recordedVolumes(handoff *api.Handoff) []string {
-	if handoff == nil {
-		return nil
-	}
-	names := make([]string, 0, len(handoff.Volumes))
-	for _, v := range handoff.Volumes {
-		names = append(names, v.Name)
-	}
-	return names
 }
 
 func holdingOf(m *api.Migration, f *observed, ordinal int32, template, volume string) volumes.Holding {

@@ -195,9 +195,6 @@ func TestVolumesOfOrdinals(t *testing.T) {
 	if v := all[1]; v.Source.Claim.Found || v.Source.Volume.Found || v.Source.Ref != (volumes.Ref{Namespace: "shop", Name: "data-web-5"}) {
 		t.Errorf("of an ordinal without a claim: %+v", v)
 	}
-	if got := recordedVolumes(&api.Handoff{Volumes: []api.HandoffVolume{{Name: "pv"}, {Name: "wal"}}}); len(got) != 2 || got[1] != "wal" || recordedVolumes(nil) != nil {
-		t.Errorf("recorded are %q", got)
-	}
 	m.Spec.Volumes[0].Method = api.MethodCopy
 	if all := (&Observer{Pair: endpointtest.Pair(nil, nil)}).volumesOf(m, source, destination, []int32{2}); all[0].Copy == nil {
 		t.Errorf("nothing is known of a copy: %+v", all[0])

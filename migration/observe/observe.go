@@ -50,7 +50,9 @@ type observed struct {
 	mountedBy map[string][]*corev1.Pod
 	noneLeft  bool
 	// recorded are the volumes of the ordinal on its way, as they were recorded.
-	recorded []string
+	recorded []api.HandoffVolume
+	// owner is the UID of the migration.
+	owner types.UID
 	// copying is what of a copy is on this side, by claim template, and snapshots what its cluster can do with these.
 	copying   map[string]*copyPart
 	snapshots snapshotAPI
@@ -101,9 +103,12 @@ type Observer struct {
 // Snapshot reads both sides at once and makes a Snapshot of what it finds. An error
 // of a side makes that side Unreachable; nothing is concluded from half a read.
 func (e *Observer) Snapshot(ctx context.Context, m *api.Migration, sc scope.Reads) plan.Snapshot { //nolint:gocyclo,funlen // one condition after the other, each a line
-	recorded := recordedVolumes(m.Status.Handoff)
+	var recorded []api.HandoffVolume
+	if m.Status.Handoff != nil {
+		recorded = m.Status.Handoff.Volumes
+	}
 	now := e.Clock.Now()
-	source, destination := &observed{endpoint: e.Source, recorded: recorded, now: now}, &observed{endpoint: e.Destination, recorded: recorded, now: now, lost: Recovers(m)}
+	source, destination := &observed{endpoint: e.Source, recorded: recorded, owner: m.UID, now: now}, &observed{endpoint: e.Destination, recorded: recorded, owner: m.UID, now: now, lost: Recovers(m)}
 	if destination.lost && m.Status.Baseline != nil {
 		destination.endpoint.ID = m.Status.Baseline.DestinationCluster
 		e.Destination.ID = destination.endpoint.ID
@@ -114,13 +119,8 @@ func (e *Observer) Snapshot(ctx context.Context, m *api.Migration, sc scope.Read
 	if sc.Ordinal == nil {
 		both(source, destination, func(f *observed) error { return f.readRest(ctx, sc, source.set) })
 		destination.fail(e.readNamespace(ctx, destination, sc))
-		names := namesOf(source, destination)
-		both(source, destination, func(f *observed) error {
-			if err := f.readNamed(ctx, f.readerOf(sc, sc.Spared.Volumes), names); err != nil {
-				return err
-			}
-			return f.readCopies(ctx)
-		})
+		readNamed(ctx, source, destination, sc)
+		both(source, destination, func(f *observed) error { return f.readCopies(ctx) })
 		readTwins(ctx, source, destination)
 	}
 	if sc.Live && !sc.Wide {

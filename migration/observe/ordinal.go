@@ -66,7 +66,12 @@ func readLive(ctx context.Context, source, destination *observed, sc scope.Reads
 	if !sc.Volumes {
 		return
 	}
-	if names := namesOf(source, destination); !slices.Equal(names, expected) {
+	names := namesOf(source, destination)
+	if !slices.Equal(names, expected) {
+		both(source, destination, func(f *observed) error { return f.readVolumes(ctx, sc, names) })
+	}
+	for more := alsoNamed(source, destination, names); len(more) > 0; more = alsoNamed(source, destination, names) {
+		names = append(names, more...)
 		both(source, destination, func(f *observed) error { return f.readVolumes(ctx, sc, names) })
 	}
 	if sc.Next != nil {
@@ -94,8 +99,8 @@ func namesOf(sides ...*observed) []string {
 		for _, claim := range f.claims {
 			names[claim.Spec.VolumeName] = true
 		}
-		for _, name := range f.recorded {
-			names[name] = true
+		for _, recorded := range f.recorded {
+			names[recorded.Name] = true
 		}
 	}
 	delete(names, "")

@@ -248,6 +248,9 @@ func (e Effect) volumeString(on string) string {
 	case volumes.Secure:
 		return fmt.Sprintf("set volume %s%s to Retain", a.Volume, on)
 	case volumes.Park:
+		if a.There != "" {
+			return fmt.Sprintf("park volume %s%s; on the other side, where another disk has its name, it is called %s", a.Volume, on, a.There)
+		}
 		return fmt.Sprintf("park volume %s%s", a.Volume, on)
 	case volumes.Point:
 		return fmt.Sprintf("point volume %s%s at claim %s/%s", a.Volume, on, a.Ref.Namespace, a.Ref.Name)

@@ -1,6 +1,7 @@
 package planner
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -79,9 +80,10 @@ func (p againPlanner) offRecord() string {
 	for _, v := range found {
 		recorded := plan.RecordedVolume(handoff, v.Ordinal, v.Template)
 		giver := p.pair(v).Giver
+		had := cmp.Or(giver.Name, recorded.Name)
 		switch problem := volumes.Replaced(giver, recorded.Disk); {
-		case recorded.Name == "" || giver.Claim.Volume != recorded.Name:
-			return fmt.Sprintf("claim %s/%s names volume %q, and had %q when ordinal %d began to move", giver.Ref.Namespace, giver.Ref.Name, giver.Claim.Volume, recorded.Name, v.Ordinal)
+		case recorded.Name == "" || giver.Claim.Volume != had:
+			return fmt.Sprintf("claim %s/%s names volume %q, and had %q when ordinal %d began to move", giver.Ref.Namespace, giver.Ref.Name, giver.Claim.Volume, had, v.Ordinal)
 		case problem != nil:
 			return problem.Message
 		}

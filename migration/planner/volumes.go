@@ -93,12 +93,15 @@ func (p carryPlanner) volumesNow(k int32) []api.HandoffVolume {
 	return now
 }
 
-// recordOf is what is recorded of a claim's volume. A disk that was not read is as it was
+// recordOf is what is recorded of a claim's volume: by the name that it has on the source. A disk that was not read is as it was
 // recorded before.
 func (p carryPlanner) recordOf(v plan.OrdinalVolume, holding volumes.Holding) api.HandoffVolume {
 	before := plan.RecordedVolume(p.Record.Handoff, v.Ordinal, v.Template)
 	record := api.HandoffVolume{ClaimTemplate: v.Template, Name: holding.Claim.Volume}
-	if holding.Volume.Found && holding.Volume.Name == record.Name {
+	if holding.Name != "" && holding.Name == record.Name {
+		record.Name = v.Source.Name
+	}
+	if holding.Volume.Found && holding.Volume.Name == holding.Claim.Volume {
 		record.Disk = volumes.Disk(holding.Volume.Handle)
 	} else if before.Name == record.Name {
 		record.Disk = before.Disk
@@ -132,7 +135,7 @@ func (p carryPlanner) sameVolumes(k int32) *plan.Decision {
 	for _, v := range p.Volumes {
 		recorded := plan.RecordedVolume(p.Record.Handoff, v.Ordinal, v.Template)
 		pair := p.pair(v)
-		if recorded.Name == "" || pair.Giver.Claim.Volume == "" || pair.Giver.Claim.Volume == recorded.Name {
+		if recorded.Name == "" || pair.Giver.Claim.Volume == "" || pair.Giver.Claim.Volume == cmp.Or(pair.Giver.Name, recorded.Name) {
 			continue
 		}
 		if pair.Giver.Volume.Found && !pair.Giver.SecuredBy(p.UID) {

@@ -300,7 +300,7 @@ func (e *Inspector) claimsOf(ctx context.Context, m *api.Migration, forms map[st
 			return nil, err
 		}
 		if volume != nil {
-			objects = append(objects, volumes.CopyVolume(volume, volumes.Parked(ref), m.UID, form))
+			objects = append(objects, volumes.CopyVolume(volume, volume.Name, volumes.Parked(ref), m.UID, form))
 		}
 	}
 	return objects, nil

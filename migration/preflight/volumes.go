@@ -46,12 +46,12 @@ func (e *Inspector) reachableVolumes(ctx context.Context, m *api.Migration, sour
 		return nil, err
 	}
 	findings = append(findings, bound...)
-	pvs = slices.Concat(pvs, shared)
-	missing, err := e.drivers(ctx, pvs)
+	twins, err := e.duplicateHandles(ctx, m, pvs, shared)
 	if err != nil {
 		return nil, err
 	}
-	twins, err := e.duplicateHandles(ctx, pvs)
+	pvs = slices.Concat(pvs, shared)
+	missing, err := e.drivers(ctx, pvs)
 	if err != nil {
 		return nil, err
 	}
@@ -176,22 +176,28 @@ func (e *Inspector) nodesRun(ctx context.Context, driver string) (bool, error) {
 }
 
 // duplicateHandles finds a volume of the destination that may be the disk of one to be moved, under
-// another name: a pod that mounts it would write to a disk that is in use.
-func (e *Inspector) duplicateHandles(ctx context.Context, pvs []corev1.PersistentVolume) ([]plan.Finding, error) {
+// another name: a pod that mounts it would write to a disk that is in use. Those that all ordinals share keep their names there.
+func (e *Inspector) duplicateHandles(ctx context.Context, m *api.Migration, own, shared []corev1.PersistentVolume) ([]plan.Finding, error) {
 	var there corev1.PersistentVolumeList
 	if err := e.Destination.Live.List(ctx, &there); err != nil {
 		return nil, err
 	}
-	filed := map[string][]corev1.PersistentVolume{}
+	filed, named := map[string][]corev1.PersistentVolume{}, map[string]volumes.Volume{}
 	for i := range there.Items {
+		named[there.Items[i].Name] = volumes.ViewVolume(&there.Items[i], m.UID)
 		for _, key := range disk.Filed(&there.Items[i]) {
 			filed[key] = append(filed[key], there.Items[i])
 		}
 	}
+	pvs := slices.Concat(own, shared)
 	for i := range pvs {
-		twin := ""
-		for _, key := range disk.Sought(&pvs[i]) {
-			twin = cmp.Or(twin, e.Policy.Twin(&pvs[i], filed[key]))
+		called, twin := &pvs[i], ""
+		if i < len(own) {
+			n, there := volumes.NamingOf(volumes.ViewVolume(called, m.UID)), volumes.Place{Find: func(name string) volumes.Volume { return named[name] }}
+			called = volumes.CalledThere(called, volumes.NameThere(n, there))
+		}
+		for _, key := range disk.Sought(called) {
+			twin = cmp.Or(twin, e.Policy.Twin(called, filed[key]))
 		}
 		if twin == "" {
 			continue

@@ -1,6 +1,8 @@
 package simulate
 
 import (
+	"cmp"
+
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/sliceshift/sliceshift/migration/plan"
@@ -205,6 +207,9 @@ func (a apiServer) written(volume volumes.Volume, e plan.Effect) volumes.Volume 
 		volume.Terminating = true
 	case e.Verb == plan.RestorePolicy:
 		volume.Policy, volume.Note, volume.Fence = volume.OriginalFor(a.State.UID), volumes.Note{}, ""
+		if e.Volume.Alone {
+			volume.There = ""
+		}
 	case e.Volume.Verb == volumes.Secure:
 		volume.Policy, volume.Note, volume.Fence = corev1.PersistentVolumeReclaimRetain, e.Volume.Note, e.Volume.Fence
 	case e.Volume.Verb == volumes.Point:
@@ -212,6 +217,7 @@ func (a apiServer) written(volume volumes.Volume, e plan.Effect) volumes.Volume 
 		fallthrough
 	default:
 		volume.ClaimRef, volume.Fence = e.Volume.Ref, e.Volume.Fence
+		volume.There = cmp.Or(e.Volume.There, volume.There)
 	}
 	return volume
 }
@@ -233,6 +239,10 @@ func (a apiServer) createHolding(v *plan.OrdinalVolume, e plan.Effect) error {
 		from = v.Destination.Volume
 	}
 	created := from
+	created.Name, created.There = cmp.Or(e.Volume.Volume, from.Name), ""
+	if created.Name != from.Name {
+		created.There = from.Name
+	}
 	created.Policy = corev1.PersistentVolumeReclaimRetain
 	created.UID, created.ClaimRef, created.Fence = a.NewUID(), e.Volume.Ref, e.Volume.Fence
 	created.Ours, created.Attachments, created.Terminating, created.Phase = true, nil, false, ""

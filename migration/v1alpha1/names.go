@@ -24,6 +24,9 @@ const (
 	// SealAnnotationKey is on a PersistentVolume that was taken over as a copy: the digest of all that was
 	// on it and on the volume that was copied, when both were read for the last time.
 	SealAnnotationKey = "migration.sliceshift.io/seal"
+	// VolumeThereAnnotationKey is on a PersistentVolume whose disk has one of another name in the other cluster, because
+	// there its own name was that of another disk: the name of that one.
+	VolumeThereAnnotationKey = "migration.sliceshift.io/volume-there"
 	// BudgetAnnotationKey is on a PodDisruptionBudget that a migration has taken
 	// over. Its value is the fence under which it was written and what was written,
 	// such as "<fence> maxUnavailable 0", so that a change by somebody else is noticed.

@@ -50,7 +50,7 @@ func Down(object client.Object) {
 }
 
 // ours are the annotations by which migrations tell each other what they have done.
-var ours = []string{api.OwnerAnnotationKey, api.FenceAnnotationKey, api.OriginalReclaimPolicyAnnotationKey, api.ReleasedAnnotationKey, api.SealAnnotationKey, api.LeftOutAnnotationKey}
+var ours = []string{api.OwnerAnnotationKey, api.FenceAnnotationKey, api.OriginalReclaimPolicyAnnotationKey, api.ReleasedAnnotationKey, api.SealAnnotationKey, api.VolumeThereAnnotationKey, api.LeftOutAnnotationKey}
 
 // slimMeta keeps whose an object is, and what of a migration is written on it.
 func slimMeta(of metav1.ObjectMeta) metav1.ObjectMeta {

@@ -48,6 +48,8 @@ type Scenario struct {
 	// Cold are the claim templates that are copied once the ordinal is down alone, and Late those of which nothing is
 	// copied before it is their ordinal's turn.
 	Cold, Late []string
+	// Taken is true when the destination has other disks under the names of the volumes.
+	Taken bool
 	// OwnNames is true when the user has made Services for the pods of the source.
 	OwnNames bool
 }
@@ -176,6 +178,9 @@ func (c Scenario) boundVolume(s plan.Snapshot, ordinal int32, template string) p
 	}
 	if s.Spec.SameCluster && !v.Separate() {
 		v.Destination.Volume = v.Source.Volume
+	}
+	if c.Taken {
+		v.Source.Name, v.Destination.Name = name, volumes.OtherName(name, volumes.Disk(v.Source.Volume.Handle))
 	}
 	return v
 }
