@@ -130,6 +130,9 @@ func (p Pair) park() Verdict {
 // create makes the taker's volume. It is made parked: a create has no resourceVersion that could refuse it when it comes too late,
 // so what it makes must be of no use by itself.
 func (p Pair) create() Verdict {
+	if !p.noted() {
+		return p.park()
+	}
 	verdict := p.act(CreateVolume, p.Giver.Volume, Parked(p.Taker.Ref))
 	verdict.Action.Volume = p.there()
 	return verdict

@@ -210,8 +210,6 @@ func (Rebind) Transfer(pair Pair) Verdict {
 		return blocked(anotherClaim(pair))
 	case pair.barred() != nil:
 		return blocked(pair.barred())
-	case !pair.noted():
-		return pair.park()
 	}
 	return pair.create()
 }

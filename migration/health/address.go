@@ -48,13 +48,13 @@ func (a Addresses) Allow(of Purpose, address string) (u *url.URL, judge bool, er
 	u, err = url.Parse(address)
 	switch {
 	case err != nil || u.Host == "" || u.Opaque != "" || u.Scheme != "https" && u.Scheme != "http":
-		return nil, false, refuse(api.ReasonGateInvalid, fmt.Sprintf("%s is no URL; set it to https://<host>:<port>/<path>", of.Field))
+		return nil, false, refuse(api.ReasonGateInvalid, of.Field+" is no URL; set it to https://<host>:<port>/<path>")
 	case u.User != nil:
 		return nil, false, refuse(api.ReasonGateInvalid, fmt.Sprintf("%s holds a user name, which would end up in logs; %s", of.Field, of.User))
 	case u.RawQuery != "" || u.ForceQuery || u.Fragment != "" || strings.Contains(address, "#"):
 		return nil, false, refuse(api.ReasonGateInvalid, fmt.Sprintf("%s has a query or a fragment; %s", of.Field, of.Query))
 	case !plain(u):
-		return nil, false, refuse(api.ReasonGateInvalid, fmt.Sprintf("%s has an empty segment, a . or .., or a character that is hidden by a %%; write the path without", of.Field))
+		return nil, false, refuse(api.ReasonGateInvalid, of.Field+" has an empty segment, a . or .., or a character that is hidden by a %; write the path without")
 	case a.Any:
 		return u, false, nil
 	case len(a.Listed) > 0:
@@ -65,7 +65,7 @@ func (a Addresses) Allow(of Purpose, address string) (u *url.URL, judge bool, er
 	case u.Scheme == "http":
 		return nil, false, refuse(api.ReasonGateInvalid, fmt.Sprintf("%s begins with http://, where anybody in between could answer; use its https address, or let the operator of the manager name it in %s", of.Field, of.Setting))
 	case !a.AllowLocal && kubeconfig.Local(u.Hostname()):
-		return nil, false, refuse(api.ReasonGateInvalid, fmt.Sprintf("%s is one of the manager's own machine or of a cloud's metadata service, which are not for the author of a Migration; set the one that it has in the network", of.Field))
+		return nil, false, refuse(api.ReasonGateInvalid, of.Field+" is one of the manager's own machine or of a cloud's metadata service, which are not for the author of a Migration; set the one that it has in the network")
 	}
 	return u, !a.AllowLocal, nil
 }

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/sliceshift/sliceshift/internal/printable"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
@@ -119,7 +120,7 @@ func LastWords(ctx context.Context, reader client.Reader, job *batchv1.Job) (str
 			case readsSecret(&pod.Spec):
 				said += ", and its message is not shown, because the pod has the content of a Secret: it is in the log of the Job"
 			default:
-				said += ": " + line
+				said += ": " + printable.Text(line)
 			}
 		}
 	}

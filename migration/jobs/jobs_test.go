@@ -76,6 +76,7 @@ func TestLastWords(t *testing.T) {
 		"none":            {nil, ""},
 		"it ends well":    {[]client.Object{pod("a", 1, 0, "well")}, ""},
 		"the last line":   {[]client.Object{pod("a", 1, 3, "asking\nno such member\n\n")}, "container tool of pod a has ended with exit code 3: no such member"},
+		"K6, unprintable": {[]client.Object{pod("a", 1, 3, "\x1b[2Jdone")}, `container tool of pod a has ended with exit code 3: \u001b[2Jdone`},
 		"without a word":  {[]client.Object{pod("a", 1, 3, "")}, "container tool of pod a has ended with exit code 3"},
 		"of the last one": {[]client.Object{pod("a", 2, 2, "late"), pod("b", 1, 1, "early")}, "container tool of pod a has ended with exit code 2: late"},
 	} {

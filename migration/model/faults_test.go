@@ -2,6 +2,7 @@ package model
 
 import (
 	"cmp"
+
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/sliceshift/sliceshift/migration/plan"

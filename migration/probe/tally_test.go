@@ -58,16 +58,7 @@ func TestTally(t *testing.T) {
 		for len(under) > 0 {
 			end()
 		}
-		var all, bad int64
-		for of, n := range sent {
-			all, bad = all+n, bad+failed[of]
-			if of == none {
-				continue
-			}
-			if f := tally.Of(of, handoff(of, int64(of)).StartTime); f == nil || f.Requests != n || f.Failed != failed[of] || f.Unanswered != 0 {
-				t.Fatalf("ordinal %d: %+v, want %d, %d failed", of, f, n, failed[of])
-			}
-		}
+		all, bad := counted(t, tally, sent, failed)
 		if all == 0 {
 			continue
 		}
@@ -78,6 +69,21 @@ func TestTally(t *testing.T) {
 			t.Fatalf("%+v, want %d, %d failed", status, all, bad)
 		}
 	}
+}
+
+// counted checks the figures of each handoff, and returns those of all.
+func counted(t *testing.T, tally *Tally, sent, failed map[int32]int64) (all, bad int64) {
+	t.Helper()
+	for of, n := range sent {
+		all, bad = all+n, bad+failed[of]
+		if of < 0 {
+			continue
+		}
+		if f := tally.Of(of, handoff(of, int64(of)).StartTime); f == nil || f.Requests != n || f.Failed != failed[of] || f.Unanswered != 0 {
+			t.Fatalf("ordinal %d: %+v, want %d, %d failed", of, f, n, failed[of])
+		}
+	}
+	return all, bad
 }
 
 // TestTallyContinues: the next process counts on, also for the ordinal that is on its way, and times lose what is not stored of them.

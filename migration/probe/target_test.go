@@ -109,7 +109,7 @@ func TestP1Request(t *testing.T) {
 		"has endless headers":    {func(t *testing.T) string { return raw(t, "HTTP/1.1 200 OK\r\nSecret: "+strings.Repeat("s", 1<<20)) }, []string{"answers with what is no HTTP"}, false},
 		"closes the connection":  {func(t *testing.T) string { return raw(t, "") }, []string{"closes the connection without an answer", "curl"}, false},
 		"breaks its answer off":  {func(t *testing.T) string { return raw(t, "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nsecret") }, []string{"has broken its answer off", "see the logs"}, false},
-		"has nobody there": {func(t *testing.T) string {
+		"has nobody there": {func(*testing.T) string {
 			server := httptest.NewServer(http.NotFoundHandler())
 			server.Close()
 			return server.URL
