@@ -247,7 +247,7 @@ func renderSlices(m *api.Migration, s plan.Snapshot) {
 	destination := s.Destination
 	if base := m.Status.Baseline; base != nil {
 		has := planner.DestinationSlice(s)
-		m.Status.Moved, m.Status.Total = Progress(s, *base)
+		m.Status.Moved, m.Status.Total = progressOf(m, s)
 		destination.Set.Start, destination.Set.Replicas = has.Start, has.Replicas
 	}
 	m.Status.Source, m.Status.Destination = sliceStatus(s, s.Source), sliceStatus(s, destination)
@@ -305,14 +305,31 @@ func renderGates(m *api.Migration, s plan.Snapshot) {
 	m.Status.Gates = all
 }
 
-// Progress is how many ordinals this migration has moved, and how many it is to move: without
-// those that the destination had before. A recovery takes those back as well.
-func Progress(s plan.Snapshot, base api.Baseline) (moved, total int32) {
-	moved, total = planner.DestinationSlice(s).Replicas, base.Replicas
+// progressOf counts the ordinals that this migration has moved, and those that it is to move: without those that the destination had
+// before. A recovery takes those back as well. The ordinal in flight counts once it is available at the destination, and on the way back
+// until it is available at the source.
+func progressOf(m *api.Migration, s plan.Snapshot) (moved, total int32) {
+	base, has := m.Status.Baseline, planner.DestinationSlice(s)
+	moved, total = has.Replicas, base.Replicas
 	if !s.Destination.Lost {
 		moved, total = moved-base.DestinationReplicas, plan.Total(s.Spec, total-base.DestinationReplicas)
 	}
+	if h := m.Status.Handoff; h != nil {
+		switch there, back := has.Has(h.Ordinal), directionOf(m.Status.Fence) == api.Back; {
+		case there && !back:
+			moved--
+		case !there && back:
+			moved++
+		}
+	}
 	return moved, total
+}
+
+// AsSeen returns the migration with both slices and the count of a snapshot, which may be newer than its status.
+func AsSeen(m *api.Migration, s plan.Snapshot) *api.Migration {
+	shown := m.DeepCopy()
+	renderSlices(shown, s)
+	return shown
 }
 
 func sliceStatus(s plan.Snapshot, side plan.Side) *api.SliceStatus {

@@ -222,12 +222,14 @@ func TestSlicesAreTold(t *testing.T) {
 			t.Errorf("%s cannot be read: %+v", name, m.Status.Source)
 		}
 	}
-	if moved, total := Progress(s, api.Baseline{Replicas: 6, DestinationReplicas: 2}); moved != 2 || total != 4 {
+	few := m.DeepCopy()
+	few.Status.Baseline.Replicas = 6
+	if moved, total := progressOf(few, s); moved != 2 || total != 4 {
 		t.Errorf("fewer are left than were asked for: %d of %d", moved, total)
 	}
 	lost := s
 	lost.Destination.Lost, lost.Record.Baseline = true, &api.Baseline{Replicas: 9, DestinationReplicas: 2}
-	if moved, total := Progress(lost, *lost.Record.Baseline); moved != 6 || total != 9 {
+	if moved, total := progressOf(m, lost); moved != 6 || total != 9 {
 		t.Errorf("of a destination that is lost: %d of %d", moved, total)
 	}
 	recovering := m.DeepCopy()
@@ -271,6 +273,41 @@ func TestBeginsToStall(t *testing.T) {
 	} {
 		if got := beginsToStall(tc.before, tc.after); got != tc.want {
 			t.Errorf("%s: %t", name, got)
+		}
+	}
+}
+
+// TestV5MovedHaveArrived: status.moved counts an ordinal once it is available at the destination, and on the way back until it is
+// available at the source, so that it says what every screen says.
+func TestV5MovedHaveArrived(t *testing.T) {
+	has := func(start, replicas int32) plan.Side {
+		return plan.Side{Reach: plan.Seen, Set: plan.Set{Presence: plan.Seen, Start: start, Replicas: replicas}}
+	}
+	s := plan.Snapshot{Source: has(0, 2), Destination: has(2, 2)}
+	away := plan.Snapshot{Source: has(0, 2), Destination: has(3, 1)}
+	for name, tc := range map[string]struct {
+		s       plan.Snapshot
+		ordinal int32
+		way     api.Direction
+		want    int32
+	}{
+		"none in flight":           {s, plan.NoOrdinal, api.Forward, 2},
+		"still at the source":      {s, 1, api.Forward, 2},
+		"not yet available":        {s, 2, api.Forward, 1},
+		"not yet taken back":       {s, 2, api.Back, 2},
+		"stopped, on the way":      {away, 2, api.Forward, 1},
+		"stopped, on the way back": {away, 2, api.Back, 2},
+	} {
+		m := &api.Migration{}
+		m.Status.Baseline, m.Status.Fence = &api.Baseline{Replicas: 4}, &api.Fence{Direction: tc.way}
+		if tc.ordinal != plan.NoOrdinal {
+			m.Status.Handoff = &api.Handoff{Ordinal: tc.ordinal}
+		}
+		if got := AsSeen(m, tc.s).Status; got.Moved != tc.want || got.Total != 4 {
+			t.Errorf("%s: %d of %d, want %d", name, got.Moved, got.Total, tc.want)
+		}
+		if m.Status.Source != nil {
+			t.Errorf("%s: the migration itself was changed", name)
 		}
 	}
 }

@@ -30,7 +30,7 @@ func TestMethodChangedInMidCopy(t *testing.T) {
 	again, held, arrived := v.asks(mover.Store, v.Migration.Spec.Volumes[0]), false, int32(0)
 	v.Drive(mover,
 		downByCopy(v.asks(mover.Store, api.VolumeSpec{ClaimTemplate: "data", Method: api.MethodRebind})),
-		func(m *api.Migration, _ migration.Outcome) error { arrived = m.Status.Arrived(); return nil },
+		func(m *api.Migration, _ migration.Outcome) error { arrived = m.Status.Moved; return nil },
 		harness.StalledWith(api.ReasonVolumesChanged)(func() error {
 			held = true
 			if arrived != 1 {

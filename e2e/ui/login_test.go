@@ -84,7 +84,7 @@ func TestLogin(t *testing.T) {
 		t.Errorf("the list: %s", wrong)
 	}
 	b.visit("#/migration/" + shop.namespace + "/web")
-	b.says("handoff", "is on its way")
+	b.says("handoff", "is in flight")
 	if ask[bool](b, `document.querySelector(".tabs").innerText.includes("What is left")`) {
 		t.Error("it offers a plan")
 	}

@@ -29,7 +29,7 @@ var accessible string
 // views are those of the page, and what each of them says once it is there.
 var views = []struct{ name, fragment, id, says string }{
 	{"list", "#/", "list", "stalled"},
-	{"moving", "#/migration/%/web", "handoff", "is on its way"},
+	{"moving", "#/migration/%/web", "handoff", "is in flight"},
 	{"stalled", "#/migration/%/orders", "hold", "What to do"},
 	{"report", "#/migration/%/web/report", "document", "Who has driven it"},
 	{"plan", "#/migration/%/ledger/plan", "document", "another cluster"},

@@ -63,17 +63,30 @@ func UndrivenAt(m *api.Migration, record bool, now time.Time) *Undriven {
 	return &Undriven{Since: last.Time.Time, Down: down(m)}
 }
 
-// down is the ordinal that was stopped and does not run yet, by the status.
+// down is the ordinal that was stopped and is not Ready yet, by the status.
 func down(m *api.Migration) *int32 {
-	h := m.Status.Handoff
-	if h == nil {
+	h, history := m.Status.Handoff, m.Status.History
+	switch {
+	case h == nil:
 		return nil
-	}
-	switch h.Step {
-	case api.StepScaleDown, api.StepAwaitRelease, api.StepCarryVolumes, api.StepScaleUp, api.StepAwaitReadiness:
+	case history != nil && history.Stopped != nil && history.Stopped.Ordinal == h.Ordinal:
+		if !history.Stopped.ReadyTime.IsZero() {
+			return nil
+		}
 		return &h.Ordinal
+	case StoppedAt(h.Step):
+		return &h.Ordinal
+	}
+	return nil
+}
+
+// StoppedAt reports whether an ordinal at a step of its handoff was stopped, and may not be Ready yet.
+func StoppedAt(step api.Step) bool {
+	switch step {
+	case api.StepAwaitRelease, api.StepCarryVolumes, api.StepScaleUp, api.StepAwaitReadiness:
+		return true
 	default:
-		return nil
+		return false
 	}
 }
 

@@ -37,6 +37,11 @@ func TestV3Undriven(t *testing.T) {
 	rests := without(beating("", time.Hour))
 	rests.Spec.Mode = api.ModePause
 	rests.Status.Conditions = []metav1.Condition{{Type: api.ConditionProgressing, Status: metav1.ConditionFalse, Reason: api.ReasonPaused}}
+	stopped := func(step api.Step, ready time.Time) *api.Migration {
+		m := beating(step, time.Minute)
+		m.Status.History = &api.History{Stopped: &api.StoppedOrdinal{Ordinal: 2, StopTime: metav1.NewMicroTime(noon), ReadyTime: metav1.NewMicroTime(ready)}}
+		return m
+	}
 	older := beating(api.StepScaleDown, time.Hour)
 	older.Status.Heartbeat = nil
 	for name, tc := range map[string]struct {
@@ -47,6 +52,9 @@ func TestV3Undriven(t *testing.T) {
 		"driven":                    {beating(api.StepAwaitRelease, 29*time.Second), true, ""},
 		"not driven":                {beating(api.StepAwaitRelease, 30*time.Second), true, "nobody has driven this since 11:59:30 UTC; ordinal 2 is down"},
 		"a Migration":               {beating(api.StepCarryVolumes, time.Minute), false, "nobody has driven this since 11:59:00 UTC; ordinal 2 is down"},
+		"Ready since":               {stopped(api.StepAwaitReadiness, noon), true, "nobody has driven this since 11:59:00 UTC"},
+		"stopped by now":            {stopped(api.StepScaleDown, time.Time{}), true, "nobody has driven this since 11:59:00 UTC; ordinal 2 is down"},
+		"refused its stop":          {beating(api.StepScaleDown, time.Minute), true, "nobody has driven this since 11:59:00 UTC"},
 		"before the stop":           {beating(api.StepGate, time.Minute), true, "nobody has driven this since 11:59:00 UTC"},
 		"between handoffs":          {without(beating("", time.Minute)), true, "nobody has driven this since 11:59:00 UTC"},
 		"a Migration that waits":    {without(beating("", time.Minute)), false, ""},

@@ -45,7 +45,7 @@ type facts struct {
 // factsOf reads them off a migration. destination is what its destination cluster is called.
 func factsOf(m *api.Migration, destination string) facts {
 	status := m.Status
-	f := facts{destination: destination, state: stateOf(m), total: status.Total, moved: status.Arrived()}
+	f := facts{destination: destination, state: stateOf(m), total: status.Total, moved: status.Moved}
 	if pace := status.Pace; pace != nil {
 		f.longestSeconds = pace.LongestSeconds
 	}

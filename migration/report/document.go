@@ -103,6 +103,9 @@ func (r Report) facts() []page.Fact {
 		stood += s.length(r.end())
 	}
 	facts = append(facts, page.Fact{Name: "Stood still", Value: fmt.Sprintf("%s in %s", length(stood), counted(len(r.Stops)+int(r.DroppedStops), "stop"))})
+	if r.AsOf != nil && r.Ended == nil {
+		facts = append(facts, page.Fact{Name: "As of", Value: moment(*r.AsOf)})
+	}
 	if r.Undriven != "" {
 		facts = append(facts, page.Fact{Name: "Driven by", Value: r.Undriven})
 	}

@@ -4,8 +4,10 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/sliceshift/sliceshift/internal/records"
 	"github.com/sliceshift/sliceshift/migration/plan"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/migration/view"
 )
 
 // measure says of each handoff how long its ordinal was down in it, as far as it is known when that was stopped.
@@ -16,16 +18,16 @@ func (r *Report) measure() {
 		if h.Stopped == nil {
 			continue
 		}
-		h.DownSeconds = between(*h.Stopped, r.untilReady(*h))
+		down := view.Down{Since: *h.Stopped, Ready: h.Ready}
+		h.DownSeconds = exact(down.Outage(r.until(*h)))
 		if h.Ready != nil {
-			h.SoakSeconds = between(*h.Ready, r.until(*h))
+			h.SoakSeconds = exact(down.Soak(r.until(*h)))
 		}
 	}
 }
 
-func between(from, to time.Time) *float64 {
-	return new(max(0, to.Sub(from)).Round(time.Millisecond).Seconds())
-}
+// exact is a duration in seconds, to the millisecond.
+func exact(d time.Duration) *float64 { return new(d.Round(time.Millisecond).Seconds()) }
 
 // untilReady is until when the ordinal of a handoff was down: it served from when it was Ready.
 func (r *Report) untilReady(h Handoff) time.Time {
@@ -71,7 +73,7 @@ func (r *Report) away(nth int) (from, to time.Time, down bool) {
 	h := r.Handoffs[nth]
 	from, to = h.Start, r.untilReady(h)
 	switch {
-	case h.Stayed, h.Stopped == nil && h.End == nil && !mayBeDown(h.Step):
+	case h.Stayed, h.Stopped == nil && h.End == nil && !records.StoppedAt(h.Step):
 		return from, to, false
 	case h.Stopped != nil:
 		from = *h.Stopped
@@ -80,16 +82,6 @@ func (r *Report) away(nth int) (from, to time.Time, down bool) {
 		from = *before.End
 	}
 	return from, to, true
-}
-
-// mayBeDown says whether an ordinal whose stop is not recorded may be down at a step.
-func mayBeDown(step api.Step) bool {
-	switch step {
-	case api.StepAwaitRelease, api.StepCarryVolumes, api.StepScaleUp, api.StepAwaitReadiness:
-		return true
-	default:
-		return false
-	}
 }
 
 // before is the handoff of the same ordinal that has ended before one.
@@ -119,7 +111,7 @@ func (h Handoff) down() string {
 	switch {
 	case h.Stayed:
 		return "not stopped"
-	case h.Stopped == nil && h.End == nil && !mayBeDown(h.Step):
+	case h.Stopped == nil && h.End == nil && !records.StoppedAt(h.Step):
 		return "not stopped yet"
 	case h.DownSeconds == nil:
 		return "not known"

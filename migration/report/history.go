@@ -7,6 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/migration/view"
 )
 
 // take takes what has come to its end. A Migration that was taken back and begins anew lists what it did before, too: that is left
@@ -64,20 +65,17 @@ func known(t metav1.MicroTime) *time.Time {
 }
 
 // present takes what goes on now.
-func (r *Report) present(status api.MigrationStatus) {
+func (r *Report) present(status api.MigrationStatus, row view.Row) {
 	if r.Outcome != "" {
 		return
 	}
-	if h := status.Handoff; h != nil {
-		on := Handoff{Ordinal: h.Ordinal, Direction: api.Forward, Start: h.StartTime.UTC(), Step: h.Step, Attempts: h.Attempts, FewestAvailable: h.FewestAvailable}
+	if h := row.Handoff; h != nil {
+		on := Handoff{Ordinal: h.Ordinal, Direction: h.Direction, Start: h.StartTime, Step: h.Step, Attempts: h.Attempts, FewestAvailable: status.Handoff.FewestAvailable}
 		if fence := status.Fence; fence != nil {
-			on.Direction, on.By = fence.Direction, fence.Holder
+			on.By = fence.Holder
 		}
-		switch {
-		case status.History != nil && status.History.Stopped != nil && status.History.Stopped.Ordinal == h.Ordinal:
-			on.Stopped, on.Ready = known(status.History.Stopped.StopTime), known(status.History.Stopped.ReadyTime)
-		case h.Step == api.StepAwaitRelease: // which follows the stop at once
-			on.Stopped = known(h.StepTime)
+		if h.Down != nil {
+			on.Stopped, on.Ready = &h.Down.Since, h.Down.Ready
 		}
 		if status.Probe != nil {
 			on.Clients = status.Probe.Moving

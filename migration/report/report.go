@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/migration/view"
 )
 
 // Report is what a migration has done so far, or until its end.
@@ -37,6 +38,8 @@ type Report struct {
 	Budget   int32 `json:"budget"`
 	// Undriven says since when no process drives it, and which command continues it; empty: one does, or none needs to.
 	Undriven string `json:"undriven,omitempty"`
+	// AsOf is when the status was written that the report is made of; absent where that is not known.
+	AsOf *time.Time `json:"asOf,omitempty"`
 	// Moved ordinals have arrived, of Total.
 	Moved int32 `json:"moved"`
 	Total int32 `json:"total"`
@@ -134,17 +137,22 @@ type Driver struct {
 type Place struct {
 	// Cluster keeps it, in the object Record. Destination names the other cluster; empty: it is not known here.
 	Cluster, Record, Destination string
+	// Run is true when a run keeps it.
+	Run bool
 }
 
 // Of is the report of a migration at a time.
 func Of(m *api.Migration, at Place, now time.Time) Report {
-	to, from := m.Spec.Destination, m.Spec.Source
+	to, from, row := m.Spec.Destination, m.Spec.Source, view.NewRow(m, at.Run).At(m, now)
 	r := Report{
 		Name: m.Name, Namespace: m.Namespace, Cluster: at.Cluster, Record: at.Record, Time: now.UTC(), Mode: cmp.Or(m.Spec.Mode, api.ModeRun),
 		Source:      side(m.Status.Source, Side{Cluster: at.Cluster, Namespace: cmp.Or(from.Namespace, m.Namespace), StatefulSet: from.Name}),
 		Destination: side(m.Status.Destination, Side{Cluster: at.Destination, Namespace: cmp.Or(to.Namespace, m.Namespace), StatefulSet: cmp.Or(to.Name, from.Name)}),
-		Moved:       m.Status.Arrived(), Total: m.Status.Total, Warnings: m.Status.Warnings, Conditions: m.Status.Conditions,
+		AsOf:        row.AsOf, Moved: row.Moved, Total: row.Total, Warnings: m.Status.Warnings, Conditions: m.Status.Conditions,
 		Clients: ClientsOf(m), Handoffs: []Handoff{}, Stops: []Stop{}, Drivers: []Driver{},
+	}
+	if row.Driven != nil && !*row.Driven {
+		r.Undriven = row.Hold.Message + "; " + row.Hold.Remedy
 	}
 	if base := m.Status.Baseline; base != nil {
 		started := base.StartTime.UTC()
@@ -157,7 +165,7 @@ func Of(m *api.Migration, at Place, now time.Time) Report {
 	if h := m.Status.History; h != nil {
 		r.take(*h)
 	}
-	r.present(m.Status)
+	r.present(m.Status, row)
 	r.measure()
 	for _, h := range r.Handoffs {
 		if few := h.FewestAvailable; few != nil && (r.FewestAvailable == nil || *few < *r.FewestAvailable) {

@@ -37,7 +37,7 @@ func underway() *api.Migration {
 		Fence:    &api.Fence{Epoch: 2, Holder: "laptop-b", Direction: api.Forward},
 		Handoff:  &api.Handoff{Ordinal: 1, Step: api.StepAwaitReadiness, StartTime: micro(60), Attempts: 2, FewestAvailable: new(int32(1))},
 		Source:   &api.SliceStatus{Replicas: 1, Available: 1}, Destination: &api.SliceStatus{Start: 1, Replicas: 2, Available: 1},
-		Moved: 2, Total: 3,
+		Moved: 1, Total: 3,
 		Warnings: []api.Warning{{Check: "storage", Reason: "VolumeIsLocal", Object: "volume pv", Message: "volume pv is a path on a machine", Remedy: "none"}},
 		History: &api.History{
 			Stopped:  &api.StoppedOrdinal{Ordinal: 1, StopTime: micro(70)},

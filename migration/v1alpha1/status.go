@@ -104,7 +104,7 @@ type MigrationStatus struct {
 	// destination is the destination slice as it was last seen.
 	// +optional
 	Destination *SliceStatus `json:"destination,omitempty"`
-	// moved is how many ordinals the destination runs.
+	// moved is how many ordinals have arrived: without the one in flight, unless that is on the way back.
 	// +optional
 	Moved int32 `json:"moved"`
 	// total is how many ordinals are to be moved.
@@ -123,22 +123,6 @@ type MigrationStatus struct {
 //
 // +kubebuilder:validation:Enum=Waiting;Refused;Moving;RollingBack;Recovering;Pausing;Paused;Stalled;Moved;RolledBack;Recovered;Released
 type State string
-
-// Arrived is how many ordinals are at the destination: status.moved without the one that still has to
-// become available there, and with the one that is on its way back.
-func (s MigrationStatus) Arrived() int32 {
-	if s.Handoff == nil || s.Destination == nil {
-		return s.Moved
-	}
-	there := s.Destination.Start <= s.Handoff.Ordinal && s.Handoff.Ordinal < s.Destination.Start+s.Destination.Replicas
-	switch back := s.Fence != nil && s.Fence.Direction == Back; {
-	case there && !back:
-		return s.Moved - 1
-	case !there && back:
-		return s.Moved + 1
-	}
-	return s.Moved
-}
 
 // Warning is what one check before the first write has found and did not refuse.
 type Warning struct {

@@ -34,7 +34,7 @@ type Ordinal struct {
 	Ordinal int32     `json:"ordinal"`
 	At      Place     `json:"at"`
 	Ready   Readiness `json:"ready"`
-	// Moving is true of the one on its way.
+	// Moving is true of the one in flight.
 	Moving bool `json:"moving,omitempty"`
 }
 
@@ -53,7 +53,7 @@ func (r Row) Ordinals() []Ordinal {
 	return out
 }
 
-// readiness is that of an ordinal at its side. What is down there is taken to be the one on its way first.
+// readiness is that of an ordinal at its side. What is down there is taken to be the one in flight first.
 func (r Row) readiness(side Side, o Ordinal) Readiness {
 	down := side.Replicas - side.Available
 	switch {

@@ -14,8 +14,19 @@ type Pace struct {
 	MedianSeconds   int64 `json:"medianSeconds"`
 	ShortestSeconds int64 `json:"shortestSeconds"`
 	LongestSeconds  int64 `json:"longestSeconds"`
-	// LeftSeconds is how long the ordinals that are left take if each takes the mean; absent when none is left.
-	LeftSeconds *int64 `json:"leftSeconds,omitempty"`
+
+	mean time.Duration
+	left int32
+}
+
+// Left returns how long the ordinals that are left take if each takes the mean, at a time; 0: none is left. The one in flight has used a
+// part of its mean.
+func (p Pace) Left(handoff *Handoff, now time.Time) time.Duration {
+	left := p.mean * time.Duration(p.left)
+	if handoff != nil {
+		left -= min(p.mean, max(0, now.Sub(handoff.StartTime)))
+	}
+	return max(0, left)
 }
 
 // PaceOf is the pace of a migration; nil: no handoff has come to its end this way.
@@ -40,13 +51,9 @@ func PaceOf(m *api.Migration) *Pace {
 	pace := &Pace{
 		Handoffs: len(took), MedianSeconds: seconds(took[len(took)/2]), ShortestSeconds: seconds(took[0]), LongestSeconds: seconds(took[len(took)-1]),
 	}
-	left := m.Status.Total - m.Status.Arrived()
+	pace.mean, pace.left = sum/time.Duration(len(took)), m.Status.Total-m.Status.Moved
 	if direction == api.Back {
-		left = m.Status.Arrived()
-	}
-	if left > 0 {
-		all := seconds(sum / time.Duration(len(took)) * time.Duration(left))
-		pace.LeftSeconds = &all
+		pace.left = m.Status.Moved
 	}
 	return pace
 }

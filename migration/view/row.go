@@ -5,6 +5,7 @@ package view
 import (
 	"cmp"
 	"encoding/json"
+	"fmt"
 	"strings"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 
 	"github.com/sliceshift/sliceshift/internal/records"
 	"github.com/sliceshift/sliceshift/internal/shell"
+	"github.com/sliceshift/sliceshift/migration/plan"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
@@ -33,7 +35,7 @@ const (
 	StateRecovering State = "recovering"
 	// StateWaiting: it goes on by itself, later.
 	StateWaiting State = "waiting"
-	// StatePausing: the ordinal on its way is finished, and no other begins.
+	// StatePausing: the ordinal in flight is finished, and no other begins.
 	StatePausing State = "pausing"
 	// StatePaused: nothing goes on before it is resumed.
 	StatePaused State = "paused"
@@ -79,36 +81,67 @@ type Row struct {
 	// First is the first of Replicas ordinals of the application; both are 0 before it was looked at.
 	First    int32 `json:"first"`
 	Replicas int32 `json:"replicas"`
+	// Budget is how many of them may be unavailable at once.
+	Budget int32 `json:"budget"`
 	// Moved ordinals have arrived, of Total.
 	Moved int32 `json:"moved"`
 	Total int32 `json:"total"`
-	// Handoff is the ordinal on its way, if any.
+	// Handoff is the ordinal in flight, if any.
 	Handoff *Handoff `json:"handoff,omitempty"`
 	// Hold is what it waits for, if anything.
 	Hold *Hold `json:"hold,omitempty"`
-	// LeftSeconds is how long the ordinals that are left take by those so far; absent where that
-	// is not known, and while it is stalled.
+	// LeftSeconds is how long the ordinals that are left take by those so far, at the time of the row; absent where that is not
+	// known, and while it is stalled.
 	LeftSeconds *int64 `json:"leftSeconds,omitempty"`
 	// AsOf is when the status was written that all of this is from; absent where that is not known.
 	AsOf *time.Time `json:"asOf,omitempty"`
+	// Driven is whether a process drives it; absent: none needs to, or it is not known.
+	Driven *bool `json:"driven,omitempty"`
 	// Warnings is how many things were found before the first write and did not refuse it.
 	Warnings int `json:"warnings,omitempty"`
+
+	pace *Pace
 }
 
-// At is the row at a time of the API server's clock: a migration that no process drives any more is stalled.
+// At is the row at a time of the API server's clock, with the times that grow. A migration that no process drives any more is stalled.
 func (r Row) At(m *api.Migration, now time.Time) Row {
+	if left := r.Left(now); left > 0 {
+		r.LeftSeconds = new(seconds(left))
+	}
+	if r.Handoff != nil && r.Handoff.Down != nil {
+		handoff := *r.Handoff
+		handoff.OutageSeconds = new(exact(handoff.Down.Outage(now)))
+		if handoff.Down.Ready != nil {
+			handoff.SoakSeconds = new(exact(handoff.Down.Soak(now)))
+		}
+		r.Handoff = &handoff
+	}
 	u := records.UndrivenAt(m, r.Record, now)
 	if u == nil {
+		if records.Beats(m, r.Record) && m.Status.Heartbeat != nil && !records.AtRest(m) {
+			r.Driven = new(true)
+		}
 		return r
 	}
 	remedy := "see why its manager does not act: " + shell.Kubectl{}.Do("logs", "-n", "sliceshift-system", "deployment/sliceshift-manager")
 	if r.Record {
 		remedy = "go on, with the arguments of the first time: " + shell.Command("kubectl", "migrate", "run", r.Name, "-n", r.Namespace)
 	}
-	r.State, r.LeftSeconds = StateStalled, nil
+	r.State, r.LeftSeconds, r.Driven = StateStalled, nil, new(false)
 	r.Hold = &Hold{Reason: api.ReasonNotDriven, Message: u.Text(), Remedy: remedy, Stalled: true, Since: u.Since.UTC()}
 	r.Now = r.now()
 	return r
+}
+
+// exact is a duration in seconds, to the millisecond.
+func exact(d time.Duration) float64 { return d.Round(time.Millisecond).Seconds() }
+
+// Left returns how long the ordinals that are left take by those so far, at a time; 0: it is not known, or nothing goes on.
+func (r Row) Left(now time.Time) time.Duration {
+	if r.pace == nil || r.Hold != nil && (r.Hold.Stalled || r.Hold.Reason == api.ReasonPaused) {
+		return 0
+	}
+	return r.pace.Left(r.Handoff, now)
 }
 
 // Side is one of both slices, as it was last seen.
@@ -122,9 +155,26 @@ type Side struct {
 	MaxUnavailable *int32 `json:"maxUnavailable,omitempty"`
 }
 
+// Text says what a side has, for people.
+func (s Side) Text() string {
+	text := "no ordinals"
+	if s.Replicas > 0 {
+		text = fmt.Sprintf("%s %d of %d available", plan.Span(s.Start, s.Replicas), s.Available, s.Replicas)
+	}
+	if s.MaxUnavailable != nil {
+		text += fmt.Sprintf(", evictions allowed: %d", *s.MaxUnavailable)
+	}
+	return text
+}
+
+// BudgetText says how many replicas are available against the budget, for people.
+func (r Row) BudgetText() string {
+	return fmt.Sprintf("%d of %d available; %d may be unavailable at once", r.Sides[0].Available+r.Sides[1].Available, r.Replicas, r.Budget)
+}
+
 func (s Side) has(ordinal int32) bool { return s.Start <= ordinal && ordinal < s.Start+s.Replicas }
 
-// Handoff is the ordinal on its way.
+// Handoff is the ordinal in flight.
 type Handoff struct {
 	Ordinal   int32         `json:"ordinal"`
 	Direction api.Direction `json:"direction"`
@@ -133,8 +183,11 @@ type Handoff struct {
 	StepTime  *time.Time `json:"stepTime,omitempty"`
 	StartTime time.Time  `json:"startTime"`
 	Attempts  int32      `json:"attempts"`
-	// Down is since when it is down; absent: it is not, or it is not known.
-	Down *Down `json:"down,omitempty"`
+	// Down is since when it is down; absent: it is not, or it is not known. OutageSeconds is how long it was down, or is so far,
+	// and SoakSeconds how long it has been Ready, at the time of the row.
+	Down          *Down    `json:"down,omitempty"`
+	OutageSeconds *float64 `json:"outageSeconds,omitempty"`
+	SoakSeconds   *float64 `json:"soakSeconds,omitempty"`
 }
 
 // Hold is what a migration waits for.
@@ -163,13 +216,13 @@ func NewRow(m *api.Migration, record bool) Row {
 	row := Row{
 		Key: KeyOf(m.Namespace, m.Name, record), Namespace: m.Namespace, Name: m.Name, Record: record,
 		State: stateOf(m), Mode: cmp.Or(m.Spec.Mode, api.ModeRun), Sides: sidesOf(m),
-		Moved: s.Arrived(), Total: s.Total, Hold: holdOf(m), Warnings: len(s.Warnings),
+		Moved: s.Moved, Total: s.Total, Hold: holdOf(m), Warnings: len(s.Warnings),
 	}
 	if beat := s.Heartbeat; beat != nil {
 		row.AsOf = new(beat.Time.UTC())
 	}
 	if base := s.Baseline; base != nil {
-		row.First, row.Replicas = base.Start, base.Replicas
+		row.First, row.Replicas, row.Budget = base.Start, base.Replicas, base.Budget
 	}
 	if records.Completed(m) != "" {
 		row.Now = row.now()
@@ -182,9 +235,7 @@ func NewRow(m *api.Migration, record bool) Row {
 			row.Handoff.StepTime = &at
 		}
 	}
-	if pace := PaceOf(m); pace != nil && row.State != StateStalled {
-		row.LeftSeconds = pace.LeftSeconds
-	}
+	row.pace = PaceOf(m)
 	row.Now = row.now()
 	return row
 }
@@ -271,11 +322,23 @@ func holdOf(m *api.Migration) *Hold {
 		return nil
 	}
 	message, remedy := records.CutRemedy(c.Message)
-	return &Hold{Reason: c.Reason, Message: message, Remedy: remedy, Since: c.LastTransitionTime.UTC()}
+	since := c.LastTransitionTime.UTC()
+	if h := m.Status.Handoff; h != nil && c.Status == metav1.ConditionTrue && h.StepTime.After(since) {
+		since = h.StepTime.UTC() // the condition keeps its time when its reason changes
+	}
+	return &Hold{Reason: c.Reason, Message: message, Remedy: remedy, Since: since}
 }
 
-// aheadOf is why copies for later turns do not go on, while the move does.
-func aheadOf(m *api.Migration) *Hold {
+// Where names the object that keeps it.
+func (r Row) Where() string {
+	if r.Record {
+		return "ConfigMap " + r.Namespace + "/sliceshift-" + r.Name
+	}
+	return "Migration " + r.Namespace + "/" + r.Name
+}
+
+// HeldAhead is why copies for later turns do not go on, while the move does; nil: they do, or there are none.
+func HeldAhead(m *api.Migration) *Hold {
 	if records.Completed(m) != "" {
 		return nil
 	}

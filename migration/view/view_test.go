@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"pgregory.net/rapid"
 
@@ -65,7 +66,7 @@ func TestHold(t *testing.T) {
 		want *Hold
 	}{
 		"nothing":  {viewtest.Moving(1, 4), nil},
-		"a pod":    {viewtest.InFlight(), &Hold{Reason: api.ReasonPodNotReady, Message: "waiting until pod shop/web-2 in cluster west is Ready", Since: viewtest.Noon.Add(-2 * time.Minute)}},
+		"a pod":    {viewtest.InFlight(), &Hold{Reason: api.ReasonPodNotReady, Message: "waiting until pod shop/web-2 in cluster west is Ready", Since: viewtest.Noon.Add(-12 * time.Second)}},
 		"a person": {viewtest.Stalled(), &Hold{Reason: api.ReasonPodNotReady, Message: "ordinal 2 has been at AwaitReadiness for longer than 10s", Remedy: "kubectl describe pod -n shop web-2", Stalled: true, Since: viewtest.Noon}},
 		"the end":  {viewtest.Completed(), nil},
 		"a right": {
@@ -154,26 +155,75 @@ func TestPace(t *testing.T) {
 		}
 		return out
 	}
-	left := func(s int64) *int64 { return &s }
 	back := viewtest.Moving(2, 4)
 	back.Status.Fence.Direction = api.Back
 	for name, tc := range map[string]struct {
 		m    *api.Migration
 		past []api.PastHandoff
 		want *Pace
+		left time.Duration
 	}{
-		"none yet":         {viewtest.Moving(0, 4), nil, nil},
-		"two of four":      {viewtest.Moving(2, 4), past(api.Forward, 30, 50), &Pace{2, 50, 30, 50, left(80)}},
-		"all":              {viewtest.Moving(4, 4), past(api.Forward, 30, 50, 40), &Pace{3, 40, 30, 50, nil}},
-		"back, none yet":   {back, past(api.Forward, 30), nil},
-		"back, one by now": {back, append(past(api.Forward, 30), past(api.Back, 10)...), &Pace{1, 10, 10, 10, left(20)}},
+		"none yet":         {viewtest.Moving(0, 4), nil, nil, 0},
+		"two of four":      {viewtest.Moving(2, 4), past(api.Forward, 30, 50), &Pace{Handoffs: 2, MedianSeconds: 50, ShortestSeconds: 30, LongestSeconds: 50}, 80 * time.Second},
+		"all":              {viewtest.Moving(4, 4), past(api.Forward, 30, 50, 40), &Pace{Handoffs: 3, MedianSeconds: 40, ShortestSeconds: 30, LongestSeconds: 50}, 0},
+		"back, none yet":   {back, past(api.Forward, 30), nil, 0},
+		"back, one by now": {back, append(past(api.Forward, 30), past(api.Back, 10)...), &Pace{Handoffs: 1, MedianSeconds: 10, ShortestSeconds: 10, LongestSeconds: 10}, 20 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tc.m.Status.History = &api.History{Handoffs: tc.past}
-			if diff := cmp.Diff(tc.want, PaceOf(tc.m)); diff != "" {
+			if diff := cmp.Diff(tc.want, PaceOf(tc.m), cmpopts.IgnoreUnexported(Pace{})); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
+			if got := NewRow(tc.m, true).Left(viewtest.Noon); got != tc.left {
+				t.Errorf("%s left, want %s", got, tc.left)
+			}
 		})
+	}
+}
+
+// TestV5LeftCountsDown: the ordinal in flight has used a part of what it takes by the mean, and no more than that.
+func TestV5LeftCountsDown(t *testing.T) {
+	m := viewtest.InFlight()
+	m.Status.History = &api.History{Handoffs: []api.PastHandoff{{Direction: api.Forward, StartTime: metav1.NewMicroTime(viewtest.Noon.Add(-time.Hour)), EndTime: metav1.NewMicroTime(viewtest.Noon.Add(-58 * time.Minute))}}}
+	row := NewRow(m, true)
+	for at, want := range map[time.Duration]time.Duration{0: 6*time.Minute - 95*time.Second, time.Hour: 4 * time.Minute, -time.Hour: 6 * time.Minute} {
+		if got := row.Left(viewtest.Noon.Add(at)); got != want {
+			t.Errorf("%s later: %s, want %s", at, got, want)
+		}
+	}
+	if at := row.At(m, viewtest.Noon); *at.LeftSeconds != 265 {
+		t.Errorf("the row says %d s", *at.LeftSeconds)
+	}
+}
+
+// TestV4Down: the outage ends when the pod is Ready, and the soak begins; both are known of the ordinal in flight alone.
+func TestV4Down(t *testing.T) {
+	ago := func(d time.Duration) metav1.MicroTime { return metav1.NewMicroTime(viewtest.Noon.Add(-d)) }
+	stopped := func(ordinal int32, ready metav1.MicroTime) *api.Migration {
+		m := viewtest.InFlight()
+		m.Status.History = &api.History{Stopped: &api.StoppedOrdinal{Ordinal: ordinal, StopTime: ago(20 * time.Second), ReadyTime: ready}}
+		return m
+	}
+	awaits := viewtest.InFlight()
+	awaits.Status.Handoff.Step = api.StepAwaitRelease
+	for name, tc := range map[string]struct {
+		m    *api.Migration
+		want string
+	}{
+		"not known":            {viewtest.InFlight(), ""},
+		"another one":          {stopped(1, metav1.MicroTime{}), ""},
+		"down":                 {stopped(2, metav1.MicroTime{}), "down for 20s"},
+		"Ready":                {stopped(2, ago(3500*time.Millisecond)), "was down for 16s, Ready for 3.5s"},
+		"right after its stop": {awaits, "down for 12s"},
+	} {
+		got := ""
+		row := NewRow(tc.m, true).At(tc.m, viewtest.Noon)
+		if row.Handoff.Down != nil {
+			got = row.Handoff.Down.Text(viewtest.Noon)
+		}
+		if got != tc.want || (row.Handoff.OutageSeconds != nil) != (tc.want != "") {
+			t.Errorf("%s: %q, want %q", name, got, tc.want)
+		}
 	}
 }
 
@@ -236,37 +286,6 @@ func TestResumeAfterAnAutomaticRollback(t *testing.T) {
 		if resume, _ := Find(Actions(byItself(viewtest.InMode(mode)), false), Resume); !strings.Contains(resume.Refused, want) {
 			t.Errorf("%s: %q, want %q", mode, resume.Refused, want)
 		}
-	}
-}
-
-// TestDetail: all of a migration, as the page gets it.
-func TestDetail(t *testing.T) {
-	d := NewDetail(viewtest.Stalled(), true, "east", viewtest.Noon)
-	if d.Key != "run/shop/web" || d.Where != "ConfigMap shop/sliceshift-web" || d.Report.Destination.Cluster != "west" || d.Budget != 1 || len(d.Ordinals) != 4 {
-		t.Errorf("it is %+v", d)
-	}
-	if d.Handoff == nil || d.Handoff.Step != api.StepAwaitReadiness || d.Handoff.Attempts != 2 {
-		t.Errorf("the handoff is %+v", d.Handoff)
-	}
-	if done := NewDetail(viewtest.Completed(), false, "east", viewtest.Noon); done.Key != "migration/shop/web" || done.Where != "Migration shop/web" || done.Handoff != nil {
-		t.Errorf("at its end it is %+v", done)
-	}
-}
-
-// TestDetailOfCopiesAhead: why copies for later turns wait is shown beside what the move itself waits for, with what mends it.
-func TestDetailOfCopiesAhead(t *testing.T) {
-	m := viewtest.InFlight()
-	m.Status.Conditions = append(m.Status.Conditions, viewtest.Conditions(time.Minute, metav1.Condition{
-		Type: api.ConditionAheadHeld, Status: metav1.ConditionTrue, Reason: "CopyStuck", Message: "no space is left. What to do: free some",
-	})...)
-	want := &Hold{Reason: "CopyStuck", Message: "no space is left", Remedy: "free some", Since: viewtest.Noon.Add(-time.Minute)}
-	d := NewDetail(m, false, "east", viewtest.Noon)
-	if diff := cmp.Diff(want, d.Ahead); diff != "" || d.Hold == nil || d.Hold.Reason != "PodNotReady" {
-		t.Errorf("it waits for %+v; -want +got of what is ahead:\n%s", d.Hold, diff)
-	}
-	m.Status.Conditions = append(m.Status.Conditions, metav1.Condition{Type: api.ConditionCompleted, Status: metav1.ConditionTrue, Reason: api.ReasonMoved})
-	if d := NewDetail(m, false, "east", viewtest.Noon); d.Ahead != nil {
-		t.Errorf("at its end: %+v", d.Ahead)
 	}
 }
 

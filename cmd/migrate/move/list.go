@@ -18,7 +18,6 @@ import (
 	"github.com/sliceshift/sliceshift/internal/clusters"
 	"github.com/sliceshift/sliceshift/internal/records"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
-	"github.com/sliceshift/sliceshift/migration/view"
 )
 
 // storedIn returns the Migrations and the records of runs of a namespace, by namespace and name; an empty one is all namespaces.
@@ -67,17 +66,24 @@ func (o *statusOptions) list(ctx context.Context) error {
 	if err != nil {
 		return command.Unreachable(connection.Name(), err)
 	}
-	list := &api.MigrationList{TypeMeta: metav1.TypeMeta{APIVersion: api.GroupVersion.String(), Kind: "MigrationList"}, Items: []api.Migration{}}
+	list := exportedList{TypeMeta: metav1.TypeMeta{APIVersion: api.GroupVersion.String(), Kind: "MigrationList"}, Items: []exportedMigration{}}
 	for _, k := range all {
-		list.Items = append(list.Items, *exported(k.Migration))
+		list.Items = append(list.Items, k.exported(o.Common))
 	}
-	return terminal.Print(o.Out, o.output.Value, list, func(*api.MigrationList) error {
+	return terminal.Print(o.Out, o.output.Value, list, func(exportedList) error {
 		if len(all) == 0 {
 			fmt.Fprintf(o.ErrOut, "No migration found in %s of cluster %s.\n", where, connection.Name())
 			return nil
 		}
-		return o.table(all, connection.ServerTime(o.Clock.Now()))
+		return o.table(list)
 	})
+}
+
+// exportedList is the list as kubectl would print it, with the figures of all screens in each item.
+type exportedList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata"`
+	Items           []exportedMigration `json:"items"`
 }
 
 // nowColumn is the index of the column NOW, which is wrapped where the terminal is narrow.
@@ -85,7 +91,7 @@ const nowColumn = 3
 
 // table prints migrations as kubectl does, one row each. On a terminal the sentence of what goes on takes several lines rather than
 // make the row wider than that.
-func (o *statusOptions) table(all []*storedMigration, now time.Time) error {
+func (o *statusOptions) table(list exportedList) error {
 	wide := o.output.Value == "wide"
 	head := []string{"NAME", "STATE", "MOVED", "NOW", "DESTINATION", "AGE"}
 	if wide {
@@ -96,11 +102,11 @@ func (o *statusOptions) table(all []*storedMigration, now time.Time) error {
 		head, at = append([]string{"NAMESPACE"}, head...), at+1
 	}
 	var rows [][]string
-	for _, k := range all {
-		row := view.NewRow(k.Migration, k.record).At(k.Migration, now)
-		cells := []string{row.Name, string(row.State), fmt.Sprintf("%d/%d", row.Moved, row.Total), row.Now, row.Sides[1].Name, age(now, k.CreationTimestamp.Time)}
+	for i := range list.Items {
+		row, created := list.Items[i].View, list.Items[i].CreationTimestamp.Time
+		cells := []string{row.Name, string(row.State), fmt.Sprintf("%d/%d", row.Moved, row.Total), row.Now, row.Sides[1].Name, age(row.Time, created)}
 		if wide {
-			cells = append(cells, row.Sides[0].Name, string(row.Mode), view.Where(k.Migration, k.record))
+			cells = append(cells, row.Sides[0].Name, string(row.Mode), row.Where())
 		}
 		if o.all {
 			cells = append([]string{row.Namespace}, cells...)

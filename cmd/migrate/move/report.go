@@ -64,8 +64,8 @@ func (o *reportOptions) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	at := report.Place{Cluster: k.connection.Name(), Record: k.where, Destination: view.DestinationOf(k.Migration)}
-	r := report.Of(k.Migration, at, o.Clock.Now()).WithLog(entries)
+	at := report.Place{Cluster: k.connection.Name(), Record: k.where, Destination: view.DestinationOf(k.Migration), Run: k.record}
+	r := report.Of(k.Migration, at, k.connection.ServerTime(o.Clock.Now())).WithLog(entries)
 	left, err := kept.Of(ctx, k.connection.Live(), k.kubectl(), k.Migration)
 	if err != nil {
 		fmt.Fprintf(o.ErrOut, "cluster %s: which volumes ordinals have left behind is not known: %v; the report leaves them out\n", k.connection.Name(), err)

@@ -213,7 +213,7 @@ func destinationName(t *task, m *api.Migration) string {
 
 func (o *runOptions) goingOn(t *task, m *api.Migration, n *progress.Tracker) progress.Event {
 	text := []string{fmt.Sprintf("moving StatefulSet %s/%s from cluster %s to %s: going on where it was, %d of %d moved",
-		o.namespace, o.set, t.source.Name(), destinationName(t, m), m.Status.Arrived(), m.Status.Total)}
+		o.namespace, o.set, t.source.Name(), destinationName(t, m), m.Status.Moved, m.Status.Total)}
 	switch m.Spec.Mode {
 	case api.ModePause:
 		text = append(text, "its mode is Pause: it waits for: "+o.Again("resume", o.set, o.namespace))

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/sliceshift/sliceshift/cmd/migrate/command"
 	"github.com/sliceshift/sliceshift/cmd/migrate/kept"
@@ -33,6 +34,10 @@ the records of runs.
 With a name it shows where that migration is: of a Migration, or, when there is none, of the record that a
 run keeps beside the StatefulSet.
 
+With -o json or yaml it is the Migration, with the figures of all screens under "view":
+what has moved, the ordinal in flight and since when it is down, how long the rest takes,
+as of when all of that is, and whether a process drives it.
+
 With -w it is shown again whenever it changes, until the migration is completed: on a
 terminal in place, elsewhere one line a change. It writes nothing, and only Ctrl-C does
 anything there. A migration that is not there yet, as right after the begin of a run, is
@@ -52,7 +57,7 @@ const statusExamples = `  # All that is moving
   migrate status web -n shop --context east -w
 
   # For a program
-  migrate status web -n shop --context east -o json | jq .status.moved`
+  migrate status web -n shop --context east -o json | jq .view.moved`
 
 func newStatus(c *command.Common) *cobra.Command {
 	o := &statusOptions{named: named{Common: c}, output: command.NewChoice("table", "table", "wide", "json", "yaml")}
@@ -107,11 +112,11 @@ func (o *statusOptions) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	text := func(*api.Migration) error {
+	text := func(exportedMigration) error {
 		_, err := fmt.Fprint(o.Out, o.page(0, k), strings.Join(k.kept(ctx, o.Program), ""))
 		return err
 	}
-	if err := terminal.Print(o.Out, o.output.Value, exported(k.Migration), text); err != nil {
+	if err := terminal.Print(o.Out, o.output.Value, k.exported(o.Common), text); err != nil {
 		return err
 	}
 	if err := o.refuseUndriven(k); err != nil {
@@ -133,7 +138,7 @@ func (o *statusOptions) watched(ctx context.Context) error {
 }
 
 func (o *statusOptions) page(width int, k *storedMigration) string {
-	g := &status.Page{Now: o.Clock.Now(), Paint: o.Paint(), Unicode: o.Unicode() && o.Terminal(), Width: width}
+	g := &status.Page{Now: k.connection.ServerTime(o.Clock.Now()), Paint: o.Paint(), Unicode: o.Unicode() && o.Terminal(), Width: width}
 	record := ""
 	if k.record {
 		record = k.where
@@ -169,10 +174,40 @@ func (k *storedMigration) kept(ctx context.Context, program string) []string {
 // keptWidth is where the values of the status begin.
 const keptWidth = 13
 
-// exported is the migration as kubectl would print it.
+// exportedMigration is a migration as kubectl would print it, and under view the figures that every screen shows of it.
+type exportedMigration struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata"`
+	Spec              api.MigrationSpec   `json:"spec"`
+	Status            api.MigrationStatus `json:"status"`
+	View              exportedView        `json:"view"`
+}
+
+type exportedView struct {
+	view.Row
+	Ordinals []view.Ordinal `json:"ordinals"`
+	// Time is that of the API server at which the figures that grow are so.
+	Time time.Time `json:"time"`
+}
+
+// exported returns what a program reads of the migration.
+func (k *storedMigration) exported(c *command.Common) exportedMigration {
+	row, m := k.row(c), exported(k.Migration)
+	return exportedMigration{
+		TypeMeta: m.TypeMeta, ObjectMeta: m.ObjectMeta, Spec: m.Spec, Status: m.Status,
+		View: exportedView{Row: row, Ordinals: row.Ordinals(), Time: k.connection.ServerTime(c.Clock.Now()).UTC()},
+	}
+}
+
+// exported is a migration as kubectl would print it.
 func exported(m *api.Migration) *api.Migration {
 	out := m.DeepCopy()
 	out.APIVersion, out.Kind = api.GroupVersion.String(), "Migration"
 	out.ManagedFields = nil
 	return out
+}
+
+// row returns the figures that every screen shows of the migration.
+func (k *storedMigration) row(c *command.Common) view.Row {
+	return view.NewRow(k.Migration, k.record).At(k.Migration, k.connection.ServerTime(c.Clock.Now()))
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/sliceshift/sliceshift/internal/printable"
 	"github.com/sliceshift/sliceshift/internal/records"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/migration/view"
 )
 
 // redrawStatusEvery is how often a watched status is drawn on a terminal: often
@@ -73,33 +74,50 @@ func (o *statusOptions) lineOfChange(k *storedMigration, last *string) error {
 	return err
 }
 
-// line describes a migration in one line.
+// line describes a migration in one line. What a change alone makes new is no time that grows.
 func (o *statusOptions) line(k *storedMigration) string {
-	text := status.Line(k.Migration)
+	row := k.row(o.Common)
+	row.Handoff = withoutDown(row.Handoff)
+	text := status.Line(row, o.Clock.Now())
 	if u := k.undriven(o.Common); u != nil {
-		text += "  NOT DRIVEN: " + u.Text() + "; " + o.howOn(k)
+		text += "  " + o.howOn(k)
 	}
 	return text
 }
 
-func (o *statusOptions) jsonOfChange(k *storedMigration, last *string) error {
-	data, err := json.Marshal(exported(k.Migration))
-	if err != nil || string(data) == *last {
-		return err
+// withoutDown is a handoff without the times that grow.
+func withoutDown(h *view.Handoff) *view.Handoff {
+	if h == nil {
+		return nil
 	}
-	*last = string(data)
-	_, err = fmt.Fprintln(o.Out, *last)
-	return err
+	other := *h
+	other.Down = nil
+	return &other
+}
+
+func (o *statusOptions) jsonOfChange(k *storedMigration, last *string) error {
+	return o.documentOfChange(k, last, func(v any) error { return json.NewEncoder(o.Out).Encode(v) })
 }
 
 func (o *statusOptions) yamlOfChange(k *storedMigration, last *string) error {
-	data, err := yaml.Marshal(exported(k.Migration))
-	if err != nil || string(data) == *last {
+	return o.documentOfChange(k, last, func(v any) error {
+		data, err := yaml.Marshal(v)
+		if err == nil {
+			_, err = fmt.Fprintln(o.Out, "---\n"+strings.TrimSpace(string(data)))
+		}
+		return err
+	})
+}
+
+// documentOfChange writes a migration where it, or whether a process drives it, has changed. The times that grow are no change.
+func (o *statusOptions) documentOfChange(k *storedMigration, last *string, write func(any) error) error {
+	data, err := json.Marshal(k.Migration)
+	key := fmt.Sprintf("%t %s", k.undriven(o.Common) != nil, data)
+	if err != nil || key == *last {
 		return err
 	}
-	*last = string(data)
-	_, err = fmt.Fprintln(o.Out, "---\n"+strings.TrimSpace(*last))
-	return err
+	*last = key
+	return write(k.exported(o.Common))
 }
 
 // redrawing shows a status in place.
@@ -177,9 +195,9 @@ func newWatched(o *statusOptions, k *storedMigration) *watchedLive {
 // set shows a change: in place, and as a line where an ordinal has moved or something else is waited for.
 func (w *watchedLive) set(k *storedMigration, _ *string) error {
 	w.shown = k
-	p := progress.Recorded(k.Migration)
+	p := progress.Recorded(k.Migration, k.record, k.connection.ServerTime(w.o.Clock.Now()))
 	if u := k.undriven(w.o.Common); u != nil {
-		p = p.NotDriven(u.Since, u.Text()+"; "+w.o.howOn(k))
+		p = p.WithHold(view.Hold{Reason: api.ReasonNotDriven, Message: u.Text() + "; " + w.o.howOn(k), Stalled: true, Since: u.Since})
 	}
 	w.live.Update(p)
 	if about := fmt.Sprintf("%d %s", p.Moved, p.Reason()); about != w.last {

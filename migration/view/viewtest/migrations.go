@@ -40,6 +40,7 @@ func Conditions(ago time.Duration, all ...metav1.Condition) []metav1.Condition {
 // InFlight is a migration with an ordinal on its way.
 func InFlight() *api.Migration {
 	m := Moving(2, 4)
+	m.Status.Moved = 1
 	m.Status.Handoff = &api.Handoff{
 		Ordinal: 2, Step: api.StepAwaitReadiness, Attempts: 2,
 		StepTime: metav1.NewMicroTime(Noon.Add(-12 * time.Second)), StartTime: metav1.NewMicroTime(Noon.Add(-95 * time.Second)),

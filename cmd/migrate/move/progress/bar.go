@@ -23,7 +23,7 @@ func (b Meter) lines(p State, now time.Time, width int) []string {
 	if width < terminal.LeastWidth {
 		return nil
 	}
-	figures := fmt.Sprintf("  %d/%d moved  %s%s", p.Moved, p.Total, terminal.Coarse(now.Sub(p.start)), b.left(p, now))
+	figures := fmt.Sprintf("  %d/%d moved  %s%s", p.Moved, p.Total, terminal.Coarse(now.Sub(p.start)), left(p, now))
 	room := min(widestBar, width-len(figures)-3)
 	lines := terminal.Fold(strings.TrimLeft(figures, " "), width-1)
 	if room >= slimmest {
@@ -31,9 +31,9 @@ func (b Meter) lines(p State, now time.Time, width int) []string {
 	}
 	paint := func(text string) string { return text }
 	switch {
-	case p.hold != nil && p.hold.Stalled:
+	case p.Hold != nil && p.Hold.Stalled:
 		paint = b.Paint.Red
-	case p.hold != nil && p.hold.Reason == api.ReasonPaused:
+	case p.Reason() == api.ReasonPaused:
 		paint = b.Paint.Yellow
 	}
 	return append(lines, folded(b.doing(p, now), width, paint)...)
@@ -49,15 +49,15 @@ func folded(text string, width int, paint func(string) string) []string {
 	return lines
 }
 
-// fraction is how much is done. An ordinal on its way counts by its step.
+// fraction is how much is done. An ordinal in flight counts by its step.
 func (p State) fraction() float64 {
 	if p.Total == 0 {
 		return 0
 	}
 	part := 0.0
-	if p.ordinal != nil {
+	if p.Handoff != nil {
 		steps := view.Steps()
-		part = float64(max(0, slices.IndexFunc(steps, func(s view.Step) bool { return s.Name == p.step }))) / float64(len(steps))
+		part = float64(max(0, slices.IndexFunc(steps, func(s view.Step) bool { return s.Name == p.Handoff.Step }))) / float64(len(steps))
 	}
 	if p.back {
 		part = -part
@@ -65,53 +65,45 @@ func (p State) fraction() float64 {
 	return min(1, max(0, (float64(p.Moved)+part)/float64(p.Total)))
 }
 
-// left estimates the time that is left by the mean of the ordinals that arrived.
-func (b Meter) left(p State, now time.Time) string {
-	if p.mean == 0 || p.hold != nil && (p.hold.Stalled || p.hold.Reason == api.ReasonPaused) {
-		return ""
+// left is how long the rest takes, in words; empty: it is not known.
+func left(p State, now time.Time) string {
+	if left := p.Left(now); left >= time.Second {
+		return "  about " + terminal.Coarse(left) + " left"
 	}
-	togo := p.Total - p.Moved
-	if p.back {
-		togo = p.Moved
-	}
-	left := p.mean * time.Duration(togo)
-	if p.ordinal != nil {
-		left -= min(p.mean, now.Sub(p.since))
-	}
-	if togo <= 0 || left < time.Second {
-		return ""
-	}
-	return "  about " + terminal.Coarse(left) + " left"
+	return ""
 }
 
-// doing says which ordinal is where, and what is waited for.
+// doing says which ordinal is where and for how long it is down, and what is waited for.
 func (b Meter) doing(p State, now time.Time) string {
 	dot := " - "
 	if b.Unicode {
 		dot = " · "
 	}
 	var words []string
-	if p.ordinal != nil {
-		words = append(words, fmt.Sprintf("ordinal %d", *p.ordinal))
-		if text := view.StepText(p.step); text != "" && p.hold == nil {
+	if h := p.Handoff; h != nil {
+		words = append(words, fmt.Sprintf("ordinal %d", h.Ordinal))
+		if h.Down != nil {
+			words = append(words, h.Down.Text(now))
+		}
+		if text := view.StepText(h.Step); text != "" && p.Hold == nil {
 			words = append(words, text)
 		}
 	}
-	switch hold := p.hold; {
-	case hold == nil && p.ordinal == nil:
+	switch hold := p.Hold; {
+	case hold == nil && p.Handoff == nil:
 		words = append(words, p.between())
 	case hold == nil:
 	case hold.Stalled:
-		words = append(words, "STALLED "+terminal.Coarse(now.Sub(p.holdSince)), hold.Message)
+		words = append(words, fmt.Sprintf("STALLED for %s: %s", terminal.Coarse(now.Sub(hold.Since)), hold.Message))
 	case hold.Reason == api.ReasonPaused:
-		words = append(words, "paused "+terminal.Coarse(now.Sub(p.holdSince)), hold.Message)
+		words = append(words, fmt.Sprintf("paused for %s: %s", terminal.Coarse(now.Sub(hold.Since)), hold.Message))
 	default:
-		words = append(words, terminal.Coarse(now.Sub(p.holdSince)), hold.Message)
+		words = append(words, fmt.Sprintf("%s, for %s", hold.Message, terminal.Coarse(now.Sub(hold.Since))))
 	}
 	return strings.Join(words, dot)
 }
 
-// between says what is done while no ordinal is on its way.
+// between says what is done while no ordinal is in flight.
 func (p State) between() string {
 	switch {
 	case p.back && p.Moved == 0, !p.back && p.Moved == p.Total && p.Total > 0:

@@ -8,27 +8,35 @@ import (
 	"time"
 
 	tea "charm.land/bubbletea/v2"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/sliceshift/sliceshift/cmd/migrate/command"
 	"github.com/sliceshift/sliceshift/cmd/migrate/commandtest"
 	"github.com/sliceshift/sliceshift/cmd/migrate/move/movetest"
 	"github.com/sliceshift/sliceshift/cmd/migrate/terminal"
 	"github.com/sliceshift/sliceshift/internal/golden"
-	"github.com/sliceshift/sliceshift/migration/plan"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/migration/view"
 )
 
-// onItsWay is a move of five ordinals: one has arrived, and one is on its way.
-func onItsWay() State {
-	return State{
-		start: commandtest.Noon, Moved: 1, Total: 5, ordinal: new(int32(3)), step: api.StepAwaitReadiness, since: commandtest.Noon.Add(40 * time.Second),
-		hold: &plan.Hold{Reason: api.ReasonPodNotReady, Message: "waiting until pod shop/web-3 in cluster west is Ready"}, holdSince: commandtest.Noon.Add(50 * time.Second),
-		mean: 38 * time.Second, replicas: 5, budget: 1,
-		sides: [2]side{
-			{name: "east/shop/web", replicas: 3, available: 3, maxUnavailable: new(int32(0)), down: map[int32]bool{}},
-			{name: "west/shop/web", start: 3, replicas: 2, available: 1, maxUnavailable: new(int32(0)), down: map[int32]bool{3: true}},
-		},
+// inFlight is a move of five ordinals: one has arrived, and one is in flight.
+func inFlight() State {
+	at := func(seconds int) metav1.MicroTime {
+		return metav1.NewMicroTime(commandtest.Noon.Add(time.Duration(seconds) * time.Second))
 	}
+	m := movetest.Moving(2, 5)
+	m.Status.Moved = 1
+	m.Status.Baseline.StartTime = metav1.NewTime(commandtest.Noon)
+	m.Status.Destination.Available, m.Status.Destination.MaxUnavailable = 1, new(int32(0))
+	m.Status.Handoff = &api.Handoff{Ordinal: 3, Step: api.StepAwaitReadiness, StartTime: at(40), StepTime: at(50), Attempts: 1}
+	m.Status.History = &api.History{
+		Stopped:  &api.StoppedOrdinal{Ordinal: 3, StopTime: at(45)},
+		Handoffs: []api.PastHandoff{{Ordinal: 4, Direction: api.Forward, StartTime: at(2), StopTime: at(5), EndTime: at(40)}},
+	}
+	m.Status.Conditions = movetest.Conditions(0, metav1.Condition{
+		Type: api.ConditionProgressing, Status: metav1.ConditionTrue, Reason: api.ReasonPodNotReady, Message: "waiting until pod shop/web-3 in cluster west is Ready",
+	})
+	return Recorded(m, true, commandtest.Noon.Add(time.Minute))
 }
 
 // model is what a live display shows at a time, with the modes that its keys have written.
@@ -83,9 +91,13 @@ func later(m liveModel) liveModel {
 
 // TestLiveView: what is shown, in every state and of every width.
 func TestLiveView(t *testing.T) {
-	large := onItsWay()
-	large.replicas, large.ordinal, large.sides[0].replicas, large.sides[1].start = 300, new(int32(250)), 250, 250
-	large.sides[1].replicas, large.sides[1].down = 50, map[int32]bool{250: true}
+	large := inFlight()
+	large.Replicas, large.Sides[0].Replicas, large.Sides[0].Available, large.Sides[1].Start = 300, 250, 250, 250
+	large.Sides[1].Replicas, large.Sides[1].Available, large.Handoff.Ordinal = 50, 49, 250
+	soaks := inFlight()
+	soaks.Handoff.Down.Ready = new(commandtest.Noon.Add(52 * time.Second))
+	unknown := inFlight()
+	unknown.Handoff, unknown.Hold, unknown.Sides[0].Available = nil, nil, 2
 	var wrote []api.Mode
 	var b strings.Builder
 	for _, tc := range []struct {
@@ -93,18 +105,20 @@ func TestLiveView(t *testing.T) {
 		messages []tea.Msg
 	}{
 		{"nothing is known", nil},
-		{"on its way", []tea.Msg{onItsWay()}},
-		{"it is typed", append([]tea.Msg{onItsWay()}, typed("paus")...)},
-		{"it asks", append([]tea.Msg{onItsWay()}, typed("rollback\n")...)},
-		{"it is paused", append([]tea.Msg{onItsWay()}, typed("pause\n")...)},
-		{"the connection is lost", []tea.Msg{onItsWay(), lostMsg{errors.New("dial tcp: connection refused")}}},
-		{"it is back", []tea.Msg{onItsWay(), lostMsg{errors.New("refused")}, lostMsg{}}},
-		{"slim", []tea.Msg{onItsWay(), tea.WindowSizeMsg{Width: 60}}},
-		{"slim, and text was pasted", []tea.Msg{onItsWay(), tea.WindowSizeMsg{Width: 60}, tea.PasteMsg{Content: "pause"}}},
-		{"hopeless", []tea.Msg{onItsWay(), tea.WindowSizeMsg{Width: 10}}},
+		{"in flight", []tea.Msg{inFlight()}},
+		{"it is typed", append([]tea.Msg{inFlight()}, typed("paus")...)},
+		{"it asks", append([]tea.Msg{inFlight()}, typed("rollback\n")...)},
+		{"it is paused", append([]tea.Msg{inFlight()}, typed("pause\n")...)},
+		{"the connection is lost", []tea.Msg{inFlight(), lostMsg{errors.New("dial tcp: connection refused")}}},
+		{"it is back", []tea.Msg{inFlight(), lostMsg{errors.New("refused")}, lostMsg{}}},
+		{"slim", []tea.Msg{inFlight(), tea.WindowSizeMsg{Width: 60}}},
+		{"slim, and text was pasted", []tea.Msg{inFlight(), tea.WindowSizeMsg{Width: 60}, tea.PasteMsg{Content: "pause"}}},
+		{"hopeless", []tea.Msg{inFlight(), tea.WindowSizeMsg{Width: 10}}},
+		{"it is Ready", []tea.Msg{soaks}},
+		{"not known which is down", []tea.Msg{unknown}},
 		{"large", []tea.Msg{large}},
 		{"large and slim", []tea.Msg{large, tea.WindowSizeMsg{Width: 50}}},
-		{"over", []tea.Msg{onItsWay(), overMsg{}}},
+		{"over", []tea.Msg{inFlight(), overMsg{}}},
 	} {
 		m := send(t, model(&wrote, nil), tc.messages...)
 		shown := m.View().Content
@@ -118,18 +132,21 @@ func TestLiveView(t *testing.T) {
 	golden.Compare(t, "live.txt", b.String())
 }
 
-// TestRecorded: what a status tells is shown as a run shows it; of an ordinal on its way it is not known whether it
-// is available, so it is drawn as one that is not.
-func TestRecorded(t *testing.T) {
-	p := Recorded(movetest.InFlight())
-	if p.Moved != 1 || p.Total != 4 || p.Reason() != api.ReasonPodNotReady || !p.holdSince.Equal(commandtest.Noon.Add(-12*time.Second)) {
-		t.Errorf("%+v", p)
+// TestV5WhichAreDown: a status says how many ordinals are available, and not which. Where that leaves it open the mark says so, and a
+// snapshot knows it.
+func TestV5WhichAreDown(t *testing.T) {
+	p := Recorded(movetest.InFlight(), true, commandtest.Noon)
+	shown := panel{Meter{}}
+	if got := strings.TrimSpace(shown.ordinals(p, p.Sides[1], view.AtDestination, 80)); got != "0. 1. 2~ 3+" {
+		t.Errorf("the destination is %q", got)
 	}
-	if p.sides[1].name != "west/shop/web" || p.sides[1].start != 2 || p.sides[1].down != nil {
-		t.Errorf("the destination is %+v", p.sides[1])
+	p.Sides[0].Available = 1
+	if got := strings.TrimSpace(shown.ordinals(p, p.Sides[0], view.AtSource, 80)); got != "0? 1? 2. 3." {
+		t.Errorf("of the source it is not known which is down: %q", got)
 	}
-	if cell := (panel{Meter{}}).cell(p, p.sides[1], 2); cell != "2~" {
-		t.Errorf("ordinal 2 is drawn as %s", cell)
+	p.ready = map[int32]view.Readiness{0: view.Ready, 1: view.NotReady}
+	if got := strings.TrimSpace(shown.ordinals(p, p.Sides[0], view.AtSource, 80)); got != "0+ 1~ 2. 3." {
+		t.Errorf("a snapshot has shown which is down: %q", got)
 	}
 }
 

@@ -43,7 +43,7 @@ func TestV1Orders(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var wrote []api.Mode
-			state := onItsWay()
+			state := inFlight()
 			state.back = tc.back
 			m := send(t, model(&wrote, nil), state)
 			for _, line := range tc.lines {
@@ -59,7 +59,7 @@ func TestV1Orders(t *testing.T) {
 // TestV1Pasted: what a terminal says was pasted orders nothing and confirms nothing, and is not part of what is typed.
 func TestV1Pasted(t *testing.T) {
 	var wrote []api.Mode
-	m := send(t, model(&wrote, nil), onItsWay(), tea.PasteMsg{Content: "pause\n"})
+	m := send(t, model(&wrote, nil), inFlight(), tea.PasteMsg{Content: "pause\n"})
 	m = send(t, m, append(typed("pau"), tea.PasteMsg{Content: "se"})...)
 	m = send(t, m, typed("\n")...)
 	m = send(t, m, append(typed("pause"), tea.PasteMsg{Content: "\n"})...)
@@ -88,7 +88,7 @@ func TestV1ReadOnly(t *testing.T) {
 	var wrote []api.Mode
 	m := model(&wrote, nil)
 	m.orders = orders{}
-	m = send(t, m, append([]tea.Msg{onItsWay(), tea.PasteMsg{Content: "q"}}, typed("pq\nrollback\nweb\npause\n")...)...)
+	m = send(t, m, append([]tea.Msg{inFlight(), tea.PasteMsg{Content: "q"}}, typed("pq\nrollback\nweb\npause\n")...)...)
 	if shown := m.View().Content; m.over || strings.Contains(shown, "rollback") || !strings.Contains(shown, "^C leave") {
 		t.Errorf("it shows:\n%s", shown)
 	}
@@ -100,7 +100,7 @@ func TestV1ReadOnly(t *testing.T) {
 // TestV2Queue: orders are written one after the other, and of those that wait the last one: what was ordered last is the end.
 func TestV2Queue(t *testing.T) {
 	var wrote []api.Mode
-	m := send(t, model(&wrote, errors.New("conflict")), onItsWay())
+	m := send(t, model(&wrote, errors.New("conflict")), inFlight())
 	var started []tea.Cmd
 	enter := func(text string) {
 		for _, key := range typed(text) {

@@ -1,7 +1,6 @@
 package progress
 
 import (
-	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -9,17 +8,23 @@ import (
 
 	"github.com/sliceshift/sliceshift/cmd/migrate/terminal"
 	"github.com/sliceshift/sliceshift/migration/report"
+	"github.com/sliceshift/sliceshift/migration/view"
 )
 
 // panel shows both slices as rows of ordinals, the budget, and below them the meter.
 type panel struct{ Meter }
 
-// marks of an ordinal: available, not available, not here.
-func (b panel) marks() [3]string {
+// Draw returns the lines of a state for a width, as a live display has them.
+func Draw(bar terminal.Bar, p State, now time.Time, width int) []string {
+	return panel{Meter{bar}}.lines(p, now, width)
+}
+
+// marks are those of ordinals by how available they are, and last of those that are not here.
+func (b panel) marks() (marks map[view.Readiness]string, absent string) {
 	if b.Unicode {
-		return [3]string{"●", "◐", "·"}
+		return map[view.Readiness]string{view.Ready: "●", view.NotReady: "◐", view.Unknown: "?"}, "·"
 	}
-	return [3]string{"+", "~", "."}
+	return map[view.Readiness]string{view.Ready: "+", view.NotReady: "~", view.Unknown: "?"}, "."
 }
 
 // lines are the panel; none without enough room.
@@ -28,13 +33,12 @@ func (b panel) lines(p State, now time.Time, width int) []string {
 		return nil
 	}
 	var lines []string
-	if p.replicas > 0 {
-		for i, label := range []string{"source", "destination"} {
-			lines = append(lines, b.heading(p.sides[i], label, width)...)
-			lines = append(lines, b.ordinals(p, p.sides[i], width))
+	if p.Replicas > 0 {
+		for i, place := range []view.Place{view.AtSource, view.AtDestination} {
+			lines = append(lines, b.heading(p.Sides[i], string(place), width)...)
+			lines = append(lines, b.ordinals(p, p.Sides[i], place, width))
 		}
-		text := fmt.Sprintf("budget       %d of %d may be unavailable; %d available", p.budget, p.replicas, p.sides[0].available+p.sides[1].available)
-		lines = append(lines, folded(text, width, b.Paint.Dim)...)
+		lines = append(lines, folded(terminal.Pad("budget", labelWidth)+p.BudgetText(), width, b.Paint.Dim)...)
 		lines = append(lines, b.clients(p, width)...)
 	}
 	return append(lines, b.Meter.lines(p, now, width)...)
@@ -49,63 +53,58 @@ func (b panel) clients(p State, width int) []string {
 	if p.clients.Failed > 0 {
 		paint = b.Paint.Yellow
 	}
-	return folded("clients      "+report.ProbeText(*p.clients), width, paint)
+	return folded(terminal.Pad("clients", labelWidth)+report.ProbeText(*p.clients), width, paint)
 }
 
-func (b panel) heading(s side, label string, width int) []string {
-	const room = 13
-	text := terminal.Pad(label, room) + s.name
-	if s.replicas > 0 {
-		text += fmt.Sprintf(" %s  %d available", terminal.Span(s.start, s.replicas), s.available)
-	} else {
-		text += "  no ordinals"
-	}
-	if s.maxUnavailable != nil {
-		text += fmt.Sprintf("  PDB %d", *s.maxUnavailable)
-	}
-	return folded(text, width, b.Paint.Bold)
+// labelWidth is where the figures of a side begin.
+const labelWidth = 13
+
+func (b panel) heading(s view.Side, label string, width int) []string {
+	return folded(terminal.Pad(label, labelWidth)+s.Name+" "+s.Text(), width, b.Paint.Bold)
 }
 
-// ordinals are those of the application in a row, as many as fit around the one on its way.
-func (b panel) ordinals(p State, s side, width int) string {
-	const indent = 15
-	each := len(strconv.Itoa(int(p.first+p.replicas-1))) + utf8.RuneCountInString("● ")
-	fits := int32(max(1, (width-indent-1-2*len("... "))/each))
-	from, to := p.first, p.first+p.replicas
-	if fits < p.replicas {
-		at := s.start
-		if p.ordinal != nil {
-			at = *p.ordinal
+// ordinals are those of the application in a row, as many as fit around the one in flight.
+func (b panel) ordinals(p State, s view.Side, place view.Place, width int) string {
+	const indent = labelWidth + 2
+	all := p.Ordinals()
+	each := len(strconv.Itoa(int(p.First+p.Replicas-1))) + utf8.RuneCountInString("● ")
+	fits := max(1, (width-indent-1-2*len("... "))/each)
+	shown := all
+	if fits < len(all) {
+		at := s.Start
+		if p.Handoff != nil {
+			at = p.Handoff.Ordinal
 		}
-		from = min(max(p.first, at-fits/2), to-fits)
-		to = from + fits
+		from := min(max(0, int(at-p.First)-fits/2), len(all)-fits)
+		shown = all[from : from+fits]
 	}
 	var row strings.Builder
 	row.WriteString(strings.Repeat(" ", indent))
-	if from > p.first {
+	if shown[0].Ordinal > p.First {
 		row.WriteString("... ")
 	}
-	for ordinal := from; ordinal < to; ordinal++ {
-		row.WriteString(terminal.Pad(b.cell(p, s, ordinal), 0) + " ")
+	for _, o := range shown {
+		row.WriteString(b.cell(p, o, place) + " ")
 	}
-	if to < p.first+p.replicas {
+	if shown[len(shown)-1].Ordinal < p.First+p.Replicas-1 {
 		row.WriteString("...")
 	}
 	return strings.TrimRight(row.String(), " ")
 }
 
-// cell is one ordinal and how it is on a side. Where it is not known which are available, the one on its way is
-// taken not to be.
-func (b panel) cell(p State, s side, ordinal int32) string {
-	marks := b.marks()
-	text := strconv.Itoa(int(ordinal))
-	down := s.down[ordinal] || s.down == nil && p.ordinal != nil && *p.ordinal == ordinal
-	switch {
-	case !s.has(ordinal):
-		return b.Paint.Dim(text + marks[2])
-	case down:
-		return b.Paint.Yellow(text + marks[1])
-	default:
-		return b.Paint.Green(text + marks[0])
+// cell is one ordinal and how available it is on a side.
+func (b panel) cell(p State, o view.Ordinal, place view.Place) string {
+	marks, absent := b.marks()
+	text := strconv.Itoa(int(o.Ordinal))
+	if o.At != place {
+		return b.Paint.Dim(text + absent)
 	}
+	ready := o.Ready
+	if exact, known := p.ready[o.Ordinal]; known && ready == view.Unknown {
+		ready = exact
+	}
+	if ready == view.Ready {
+		return b.Paint.Green(text + marks[ready])
+	}
+	return b.Paint.Yellow(text + marks[ready])
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/sliceshift/sliceshift/cmd/migrate/commandtest"
 	"github.com/sliceshift/sliceshift/cmd/migrate/terminal"
 	"github.com/sliceshift/sliceshift/internal/golden"
-	"github.com/sliceshift/sliceshift/migration/plan"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/migration/view"
 )
 
 // TestScreen: lines above, one bar below, and nothing but the lines at the end.
@@ -27,7 +27,7 @@ func TestScreen(t *testing.T) {
 	for i, e := range events {
 		s.Show(e)
 		if i == 6 {
-			s.Update(State{start: commandtest.Noon, Moved: 0, Total: 2, ordinal: new(int32(1)), step: api.StepAwaitReadiness, since: commandtest.Noon})
+			s.Update(State{start: commandtest.Noon, Row: view.Row{Total: 2, Handoff: &view.Handoff{Ordinal: 1, Step: api.StepAwaitReadiness, StartTime: commandtest.Noon}}})
 			golden.Compare(t, "screen.txt", shown.Shown()+"\n")
 		}
 	}
@@ -47,7 +47,7 @@ func TestScreen(t *testing.T) {
 func TestScreenIsCalm(t *testing.T) {
 	out, clock := &commandtest.Terminal{}, clocktesting.NewFakeClock(commandtest.Noon)
 	s := &screen{out: out, clock: clock, width: func() int { return 80 }}
-	p := State{start: commandtest.Noon, Total: 1000}
+	p := State{start: commandtest.Noon, Row: view.Row{Total: 1000}}
 	for moved := range int32(100) {
 		p.Moved = moved
 		s.Update(p)
@@ -71,12 +71,12 @@ func TestScreenTicks(t *testing.T) {
 	shown := c.OnTerminal(80)
 	s := newScreen(c.Environment, terminal.Painter{})
 	defer s.Close()
-	s.Update(State{start: commandtest.Noon, Total: 1, hold: &plan.Hold{Message: "waiting"}, holdSince: commandtest.Noon})
+	s.Update(State{start: commandtest.Noon, Row: view.Row{Total: 1, Hold: &view.Hold{Message: "waiting", Since: commandtest.Noon}}})
 	commandtest.Await(t, func() bool {
 		if c.Clock.Since(commandtest.Noon) < 7*time.Second {
 			c.Clock.Step(time.Second)
 		}
-		return strings.Contains(shown.Shown(), "7s · waiting")
+		return strings.Contains(shown.Shown(), "waiting, for 7s")
 	}, func() string { return "the bar stands still:\n" + shown.Shown() })
 }
 
@@ -90,7 +90,7 @@ func TestScreenOfManyWriters(t *testing.T) {
 		group.Go(func() {
 			for i := range int32(50) {
 				c.Clock.Step(time.Millisecond)
-				s.Update(State{start: commandtest.Noon, Moved: i, Total: 50})
+				s.Update(State{start: commandtest.Noon, Row: view.Row{Moved: i, Total: 50}})
 				s.Show(Event{Kind: Waiting, Message: "line"})
 			}
 		})
@@ -104,10 +104,13 @@ func TestScreenOfManyWriters(t *testing.T) {
 
 func TestBar(t *testing.T) {
 	at := commandtest.Noon.Add(90 * time.Second)
-	waiting := &plan.Hold{Reason: api.ReasonPodNotReady, Message: "waiting until pod shop/web-1 in cluster west is Ready"}
-	stalled := &plan.Hold{Reason: api.ReasonPodNotReady, Message: "ordinal 1 has been at AwaitReadiness for longer than 1m0s", Stalled: true}
-	paused := &plan.Hold{Reason: api.ReasonPaused, Message: "mode is Pause; ordinal 1 is next"}
-	half := State{start: commandtest.Noon, Moved: 2, Total: 4, ordinal: new(int32(1)), step: api.StepAwaitReadiness, since: at.Add(-4 * time.Second), mean: 20 * time.Second}
+	since := func(ago time.Duration, reason, message string, stalled bool) *view.Hold {
+		return &view.Hold{Reason: reason, Message: message, Stalled: stalled, Since: at.Add(-ago)}
+	}
+	waiting := func(ago time.Duration) *view.Hold {
+		return since(ago, api.ReasonPodNotReady, "waiting until pod shop/web-1 in cluster west is Ready", false)
+	}
+	half := State{start: commandtest.Noon, Row: view.Row{Moved: 2, Total: 4, Handoff: &view.Handoff{Ordinal: 1, Step: api.StepAwaitReadiness, StartTime: at.Add(-4 * time.Second)}}}
 	with := func(change func(*State)) State {
 		p := half
 		change(&p)
@@ -121,17 +124,21 @@ func TestBar(t *testing.T) {
 		unicode bool
 	}{
 		{"before anything", State{start: at}, 100, true},
-		{"preparing", State{start: at.Add(-time.Second), Total: 4}, 100, true},
-		{"on its way", half, 100, true},
-		{"waiting", with(func(p *State) { p.hold, p.holdSince = waiting, at.Add(-3*time.Second) }), 100, true},
-		{"stalled", with(func(p *State) { p.hold, p.holdSince = stalled, at.Add(-65*time.Second) }), 100, true},
-		{"paused", with(func(p *State) { p.ordinal, p.hold, p.holdSince = nil, paused, at.Add(-5*time.Second) }), 100, true},
-		{"on its way back", with(func(p *State) { p.back = true }), 100, true},
-		{"restoring", with(func(p *State) { p.ordinal, p.Moved = nil, 4 }), 100, true},
-		{"restoring at the source", with(func(p *State) { p.ordinal, p.Moved, p.back = nil, 0, true }), 100, true},
-		{"ASCII", with(func(p *State) { p.hold, p.holdSince = waiting, at }), 100, false},
-		{"slim", with(func(p *State) { p.hold, p.holdSince = waiting, at }), 60, true},
-		{"slimmer", with(func(p *State) { p.hold, p.holdSince = waiting, at }), 30, true},
+		{"preparing", State{start: at.Add(-time.Second), Row: view.Row{Total: 4}}, 100, true},
+		{"in flight", half, 100, true},
+		{"waiting", with(func(p *State) { p.Hold = waiting(3 * time.Second) }), 100, true},
+		{"stalled", with(func(p *State) {
+			p.Hold = since(65*time.Second, api.ReasonPodNotReady, "ordinal 1 has been at AwaitReadiness for longer than 1m0s", true)
+		}), 100, true},
+		{"paused", with(func(p *State) {
+			p.Handoff, p.Hold = nil, since(5*time.Second, api.ReasonPaused, "mode is Pause; ordinal 1 is next", false)
+		}), 100, true},
+		{"in flight, back", with(func(p *State) { p.back = true }), 100, true},
+		{"restoring", with(func(p *State) { p.Handoff, p.Moved = nil, 4 }), 100, true},
+		{"restoring at the source", with(func(p *State) { p.Handoff, p.Moved, p.back = nil, 0, true }), 100, true},
+		{"ASCII", with(func(p *State) { p.Hold = waiting(0) }), 100, false},
+		{"slim", with(func(p *State) { p.Hold = waiting(0) }), 60, true},
+		{"slimmer", with(func(p *State) { p.Hold = waiting(0) }), 30, true},
 		{"hopeless", half, 10, true},
 	} {
 		lines := Meter{terminal.Bar{Unicode: tc.unicode}}.lines(tc.p, at, tc.width)

@@ -5,91 +5,97 @@ import (
 
 	"github.com/sliceshift/sliceshift/migration"
 	"github.com/sliceshift/sliceshift/migration/plan"
-	"github.com/sliceshift/sliceshift/migration/planner"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/migration/view"
 )
 
-// State is where a run is, for the bar.
+// State is where a migration is, for what is drawn in place: the figures of its row, as every other screen has them.
 type State struct {
+	view.Row
+	// start is when the migration began, or this process where it has not.
 	start time.Time
-	// Moved ordinals have arrived, of total; on the way back they have not left.
-	Moved, Total int32
-	back         bool
-	// ordinal is on its way since then, if any.
-	ordinal *int32
-	since   time.Time
-	// fresh is true when this process saw the ordinal's beginning.
-	fresh bool
-	step  api.Step
-	// hold is what is waited for since then, if anything.
-	hold      *plan.Hold
-	holdSince time.Time
-	// mean is how long an ordinal takes; 0 before the first has arrived.
-	mean time.Duration
-	// sides are both slices, the source first; first is the first of replicas ordinals of the application, of
-	// which budget may be unavailable.
-	sides                   [2]side
-	first, replicas, budget int32
+	// back is true while ordinals go back to the source.
+	back bool
+	// ready is which ordinals are available, where a snapshot has shown that.
+	ready map[int32]view.Readiness
 	// clients are what requests of the probe came to; nil: there is none.
 	clients *api.ProbeStatus
 }
 
-// measure updates the figures from a snapshot. A pass that observed nothing, or could not
-// read both sides, changes none.
-func (t *Tracker) measure(now time.Time, m *api.Migration, outcome migration.Outcome) {
-	s := outcome.Snapshot
-	if s.Source.Reach != plan.Seen || s.Destination.Reach != plan.Seen || m.Status.Baseline == nil {
-		return
-	}
-	t.first, t.replicas, t.budget = m.Status.Baseline.Start, m.Status.Baseline.Replicas, m.Status.Baseline.Budget
-	t.sides = [2]side{seen(s, s.Source), seen(s, s.Destination)}
-	available := plan.Available(s.Now, s.Source) + plan.Available(s.Now, s.Destination)
-	if t.fewestAvailable < 0 || available < t.fewestAvailable {
-		t.fewestAvailable = available
-	}
-	fence := m.Status.Fence
-	if back := fence != nil && fence.Direction == api.Back; back != t.back {
-		// The time of an ordinal that is turned round starts again.
-		t.back, t.since = back, now
-	}
-	has := planner.DestinationSlice(s)
-	t.Moved, t.Total = migration.Progress(s, *m.Status.Baseline)
-	if h := m.Status.Handoff; h != nil {
-		switch there := has.Presence == plan.Seen && has.Has(h.Ordinal); {
-		case there && !t.back:
-			t.Moved--
-		case !there && t.back:
-			t.Moved++
-		}
+// Recorded is the state that the status of a migration tells of, at a time of the API server that keeps it.
+func Recorded(m *api.Migration, record bool, now time.Time) State {
+	p := State{Row: view.NewRow(m, record).At(m, now), clients: m.Status.Probe}
+	p.begun(m)
+	return p
+}
+
+// begun takes what is not in the row.
+func (p *State) begun(m *api.Migration) {
+	p.back = m.Status.Fence != nil && m.Status.Fence.Direction == api.Back
+	if base := m.Status.Baseline; base != nil {
+		p.start = base.StartTime.Time
 	}
 }
 
-// follow keeps track of the ordinal on its way.
-func (t *Tracker) follow(now time.Time, m *api.Migration, decision plan.Decision) {
-	h := m.Status.Handoff
-	switch {
-	case h == nil:
-		t.ordinal, t.step = nil, ""
-		return
-	case t.ordinal == nil || *t.ordinal != h.Ordinal:
-		ordinal := h.Ordinal
-		t.ordinal, t.since, t.fresh = &ordinal, now, true
-	}
-	if t.step = h.Step; decision.Step != "" {
-		t.step = decision.Step
-	}
-}
-
-// NotDriven is the state of a migration that no process has driven since then, with a message for people.
-func (p State) NotDriven(since time.Time, message string) State {
-	p.hold, p.holdSince = &plan.Hold{Reason: api.ReasonNotDriven, Message: message, Stalled: true}, since
+// WithHold is the state with what it waits for replaced.
+func (p State) WithHold(hold view.Hold) State {
+	p.Hold = &hold
 	return p
 }
 
 // Reason is that of what is waited for; empty: nothing is.
 func (p State) Reason() string {
-	if p.hold == nil {
+	if p.Hold == nil {
 		return ""
 	}
-	return p.hold.Reason
+	return p.Hold.Reason
+}
+
+// measure updates the figures from a snapshot, which may be newer than the status. A pass that observed nothing, or could not read both
+// sides, changes none.
+func (t *Tracker) measure(m *api.Migration, outcome migration.Outcome) {
+	s := outcome.Snapshot
+	if s.Source.Reach != plan.Seen || s.Destination.Reach != plan.Seen || m.Status.Baseline == nil {
+		return
+	}
+	available := plan.Available(s.Now, s.Source) + plan.Available(s.Now, s.Destination)
+	if t.fewestAvailable < 0 || available < t.fewestAvailable {
+		t.fewestAvailable = available
+	}
+	hold := t.Hold
+	t.Row = view.NewRow(migration.AsSeen(m, s), true)
+	t.Hold = hold
+	t.begun(m)
+	t.ready = map[int32]view.Readiness{}
+	for _, side := range []plan.Side{s.Source, s.Destination} {
+		for ordinal := side.Set.Start; ordinal < side.Set.End(); ordinal++ {
+			t.ready[ordinal] = view.NotReady
+			if pod, found := side.Pod(ordinal); found && pod.Available(s.Now, side.Set.MinReady) {
+				t.ready[ordinal] = view.Ready
+			}
+		}
+	}
+}
+
+// follow keeps track of the ordinal in flight.
+func (t *Tracker) follow(m *api.Migration, decision plan.Decision) {
+	t.Handoff = view.NewRow(m, true).Handoff
+	if t.Handoff == nil {
+		t.seen = nil
+		return
+	}
+	if t.seen == nil || *t.seen != t.Handoff.Ordinal {
+		t.seen, t.fresh = new(t.Handoff.Ordinal), true
+	}
+	if decision.Step != "" {
+		t.Handoff.Step = decision.Step
+	}
+}
+
+// inFlight is the ordinal in flight and its step; nil: none is.
+func (p State) inFlight() (*int32, api.Step) {
+	if p.Handoff == nil {
+		return nil, ""
+	}
+	return &p.Handoff.Ordinal, p.Handoff.Step
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/sliceshift/sliceshift/cmd/migrate/move/preview"
 	"github.com/sliceshift/sliceshift/cmd/migrate/terminal"
+	"github.com/sliceshift/sliceshift/internal/records"
 	"github.com/sliceshift/sliceshift/migration"
 	"github.com/sliceshift/sliceshift/migration/plan"
 	"github.com/sliceshift/sliceshift/migration/report"
@@ -20,11 +21,16 @@ import (
 // happens.
 type Tracker struct {
 	State
-	mode api.Mode
+	// began is when this process has begun.
+	began time.Time
+	// seen is the ordinal in flight when it was last looked, and fresh is true when this process saw its beginning.
+	seen  *int32
+	fresh bool
+	mode  api.Mode
 	// reported is the hold that was reported last.
 	reported *plan.Hold
 	handoffs []time.Duration
-	// seals are those of the ordinal on its way that were reported, by claim templates.
+	// seals are those of the ordinal in flight that were reported, by claim templates.
 	seals map[string]string
 	// heldAhead is what was reported last of copies for later turns that are refused.
 	heldAhead view.Stall
@@ -35,22 +41,24 @@ type Tracker struct {
 
 // NewTracker begins with what an earlier run has recorded, if any.
 func NewTracker(now time.Time, m *api.Migration) *Tracker {
-	t := &Tracker{State: State{start: now}, mode: m.Spec.Mode, fewestAvailable: -1}
-	t.Moved, t.Total = m.Status.Arrived(), m.Status.Total
-	t.back = m.Status.Fence != nil && m.Status.Fence.Direction == api.Back
-	if h := m.Status.Handoff; h != nil {
-		t.ordinal, t.since = &h.Ordinal, h.StartTime.Time
+	t := &Tracker{State: Recorded(m, true, now), began: now, mode: m.Spec.Mode, fewestAvailable: -1}
+	t.Hold = nil // until a pass has found it
+	if t.start.IsZero() {
+		t.start = now
+	}
+	if t.Handoff != nil {
+		t.seen = new(t.Handoff.Ordinal)
 	}
 	t.sealed(now, m)
 	return t
 }
 
 // Expect says how many ordinals are to move, of how many replicas, before anything was seen.
-func (t *Tracker) Expect(total, replicas int32) { t.Total, t.replicas = total, replicas }
+func (t *Tracker) Expect(total, replicas int32) { t.Total, t.Replicas = total, replicas }
 
 // Event fills in what all events say.
 func (t *Tracker) Event(now time.Time, kind Kind, message string) Event {
-	elapsed := now.Sub(t.start)
+	elapsed := now.Sub(t.began)
 	return Event{Time: now.UTC(), ElapsedSeconds: rounded(elapsed), elapsed: elapsed, Kind: kind, Message: message, Moved: t.Moved, Total: t.Total}
 }
 
@@ -70,12 +78,12 @@ func (t *Tracker) Observe(now time.Time, m *api.Migration, outcome migration.Out
 	if outcome.Wrote {
 		events = append(events, t.written(now, outcome))
 	}
-	t.measure(now, m, outcome)
+	t.measure(m, outcome)
 	t.clients = outcome.Clients
 	if done := outcome.Finished; done != nil {
 		events = append(events, t.ordinalDone(now, m, done))
 	}
-	t.follow(now, m, outcome.Decision)
+	t.follow(m, outcome.Decision)
 	events = append(events, t.sealed(now, m)...)
 	events = append(events, t.ahead(now, m)...)
 	events = append(events, t.holdEvents(now, m, outcome)...)
@@ -114,7 +122,7 @@ func (t *Tracker) sealed(now time.Time, m *api.Migration) (events []Event) {
 				continue
 			}
 			text := fmt.Sprintf("%s was copied, %s in %s, and %s: %s", v.ClaimTemplate, terminal.Size(seal.Bytes), terminal.Count(int(seal.Files), "file"), equal(seal), short(seal.Root))
-			e := t.Event(now, Sealed, text).of(t.ordinal, t.step)
+			e := t.Event(now, Sealed, text).of(t.inFlight())
 			e.Seal = &Seal{ClaimTemplate: v.ClaimTemplate, Root: seal.Root, Bytes: seal.Bytes, Files: seal.Files, Seconds: seal.Seconds, Verify: string(seal.Verify), Read: seal.Read, Trusted: seal.Trusted}
 			events = append(events, e)
 		}
@@ -141,7 +149,9 @@ func short(root string) string {
 func (t *Tracker) written(now time.Time, outcome migration.Outcome) Event {
 	t.writes++
 	effect := *outcome.Decision.Effect
-	e := t.Event(now, Written, effect.String()).of(t.ordinal, outcome.Decision.Step)
+	e := t.Event(now, Written, effect.String())
+	e.Ordinal, _ = t.inFlight()
+	e.Step = outcome.Decision.Step
 	e.Side, e.Verb, e.Object, e.short = effect.Side, effect.Verb, preview.ObjectOf(effect), preview.Brief(e.Message, preview.VolumeOf(effect), preview.TemplateOf(outcome.Snapshot, effect))
 	if effect.OfOrdinal() {
 		e.Ordinal = &effect.Ordinal
@@ -164,18 +174,13 @@ func modeText(mode api.Mode) string {
 
 // ordinalDone is the event of a finished handoff.
 func (t *Tracker) ordinalDone(now time.Time, m *api.Migration, done *api.Handoff) Event {
-	began, past := done.StartTime.Time, noted(m, done)
-	if t.ordinal != nil && *t.ordinal == done.Ordinal {
-		began = t.since
+	past := noted(m, done)
+	took := max(0, now.Sub(done.StartTime.Time))
+	if !past.EndTime.IsZero() {
+		took = max(0, past.EndTime.Sub(past.StartTime.Time))
 	}
-	took := max(0, now.Sub(began))
 	if t.fresh && !past.Stayed {
 		t.handoffs = append(t.handoffs, took)
-		var sum time.Duration
-		for _, each := range t.handoffs {
-			sum += each
-		}
-		t.mean = sum / time.Duration(len(t.handoffs))
 	}
 	text := terminal.Duration(took)
 	down, soak := downOf(past)
@@ -212,14 +217,15 @@ func (t *Tracker) ordinalDone(now time.Time, m *api.Migration, done *api.Handoff
 
 // downOf is how long the ordinal of a handoff was down, and how long it was Ready before it counted as available; nil: that is not known,
 // or it was not stopped.
-func downOf(past api.PastHandoff) (down, soak *time.Duration) {
-	switch {
-	case past.StopTime.IsZero():
+func downOf(past api.PastHandoff) (outage, soak *time.Duration) {
+	down := view.DownIn(past)
+	if down == nil {
 		return nil, nil
-	case past.ReadyTime.IsZero():
-		return new(max(0, past.EndTime.Sub(past.StopTime.Time))), nil
 	}
-	return new(max(0, past.ReadyTime.Sub(past.StopTime.Time))), new(max(0, past.EndTime.Sub(past.ReadyTime.Time)))
+	if down.Ready != nil {
+		soak = new(down.Soak(past.EndTime.Time))
+	}
+	return new(down.Outage(past.EndTime.Time)), soak
 }
 
 // left is how far the move is: on the way back how many ordinals are left.
@@ -248,9 +254,9 @@ func (t *Tracker) holdEvents(now time.Time, m *api.Migration, outcome migration.
 		return nil // nothing was observed, or it has changed since
 	case hold == nil:
 		stalled := t.reported != nil && t.reported.Stalled
-		t.reported, t.hold = nil, nil
+		t.reported, t.Hold = nil, nil
 		if stalled && outcome.Finished == nil {
-			return []Event{t.Event(now, Resumed, "going on: what had stalled it is gone").of(t.ordinal, t.step)}
+			return []Event{t.Event(now, Resumed, "going on: what had stalled it is gone").of(t.inFlight())}
 		}
 		return nil
 	}
@@ -259,11 +265,13 @@ func (t *Tracker) holdEvents(now time.Time, m *api.Migration, outcome migration.
 
 // Held is the event of a hold, unless it was reported already.
 func (t *Tracker) Held(now time.Time, hold plan.Hold, handoff *api.Handoff) []Event {
-	if t.hold == nil || t.hold.Reason != hold.Reason {
-		t.holdSince = now
+	since := now
+	if t.Hold != nil && t.Hold.Reason == hold.Reason {
+		since = t.Hold.Since
 	}
 	known := t.reported != nil && same(*t.reported, hold)
-	t.hold, t.reported = &hold, &hold
+	t.reported = &hold
+	t.Hold = &view.Hold{Reason: hold.Reason, Message: hold.Message, Remedy: hold.Remedy, Stalled: hold.Stalled, Since: since}
 	if known {
 		return nil
 	}
@@ -273,7 +281,7 @@ func (t *Tracker) Held(now time.Time, hold plan.Hold, handoff *api.Handoff) []Ev
 	}
 	e := t.Event(now, kind, hold.Message)
 	if handoff != nil {
-		e = e.of(t.ordinal, t.step)
+		e = e.of(t.inFlight())
 	}
 	e.Reason = hold.Reason
 	if hold.Stalled {
@@ -308,7 +316,7 @@ func (t *Tracker) completed(now time.Time, decision plan.Decision) Event {
 }
 
 func (t *Tracker) summary(now time.Time, outcome string) *Summary {
-	s := &Summary{Outcome: outcome, TotalSeconds: rounded(now.Sub(t.start)), FewestAvailable: t.fewestAvailable, Replicas: t.replicas, Writes: t.writes, Clients: withoutCounts(t.clients)}
+	s := &Summary{Outcome: outcome, TotalSeconds: rounded(now.Sub(t.began)), FewestAvailable: t.fewestAvailable, Replicas: t.Replicas, Writes: t.writes, Clients: withoutCounts(t.clients)}
 	s.times(t.handoffs)
 	return s
 }
@@ -326,19 +334,20 @@ func withoutCounts(p *api.ProbeStatus) *api.ProbeStatus {
 // Stopped is the event of a run that ends before its time.
 func (t *Tracker) Stopped(now time.Time) Event {
 	text := fmt.Sprintf("stopped: %d of %d ordinals are moved", t.Moved, t.Total)
-	if t.ordinal != nil {
-		text += fmt.Sprintf("; ordinal %d is on its way", *t.ordinal)
-		if step := view.StepText(t.step); step != "" {
+	if h := t.Handoff; h != nil {
+		text += fmt.Sprintf("; ordinal %d is in flight", h.Ordinal)
+		if step := view.StepText(h.Step); step != "" {
 			text += " (" + step + ")"
 		}
-		switch t.step { //nolint:exhaustive // in the other steps it runs
-		case api.StepAwaitRelease, api.StepCarryVolumes, api.StepScaleUp:
-			text += ", and stays down until the run goes on"
-		case api.StepAwaitReadiness:
+		switch {
+		case h.Down != nil && h.Down.Ready != nil, !records.StoppedAt(h.Step): // it runs
+		case h.Step == api.StepAwaitReadiness:
 			text += ", and starts by itself"
+		default:
+			text += ", and stays down until the run goes on"
 		}
 	}
-	e := t.Event(now, Stopped, text).of(t.ordinal, t.step)
+	e := t.Event(now, Stopped, text).of(t.inFlight())
 	e.Summary = t.summary(now, "")
 	return e
 }

@@ -112,11 +112,11 @@ func aMove() *story {
 	s.held(64*time.Second, api.StepAwaitReadiness, waiting)
 	s.held(65*time.Second, api.StepAwaitReadiness, waiting)
 	s.own(1, 1)
-	s.begin(70*time.Second, 0, &api.Handoff{Ordinal: 1, StartTime: metav1.NewMicroTime(commandtest.Noon)})
+	s.begin(70*time.Second, 0, &api.Handoff{Ordinal: 1, StartTime: metav1.NewMicroTime(commandtest.Noon.Add(200 * time.Millisecond))})
 	s.wrote(71*time.Second, api.StepScaleDown, plan.Effect{Verb: plan.ScaleDown, Side: plan.SourceSide, Ordinal: 0, Name: "web"})
 	s.own(0, 2)
 	s.add(80*time.Second, func(m *api.Migration) { m.Status.Handoff = nil }, migration.Outcome{
-		Saved: true, Finished: &api.Handoff{Ordinal: 0, StartTime: metav1.NewMicroTime(commandtest.Noon)}, Decision: plan.Decision{Record: &plan.Record{}},
+		Saved: true, Finished: &api.Handoff{Ordinal: 0, StartTime: metav1.NewMicroTime(commandtest.Noon.Add(70 * time.Second))}, Decision: plan.Decision{Record: &plan.Record{}},
 	})
 	s.wrote(81*time.Second, "", plan.Effect{Verb: plan.ReleaseFence, Side: plan.SourceSide, Name: "web"})
 	s.add(82*time.Second, nil, migration.Outcome{Done: true, Saved: true, Decision: plan.Decision{Done: api.ReasonMoved}})
@@ -132,7 +132,7 @@ func aReturn() *story {
 	s.add(2*time.Second, func(m *api.Migration) { m.Spec.Mode = api.ModePause }, migration.Outcome{})
 	s.own(1, 1)
 	s.add(3*time.Second, func(m *api.Migration) { m.Status.Handoff = nil }, migration.Outcome{
-		Saved: true, Finished: &api.Handoff{Ordinal: 1, StartTime: metav1.NewMicroTime(commandtest.Noon)}, Decision: plan.Decision{Record: &plan.Record{}},
+		Saved: true, Finished: &api.Handoff{Ordinal: 1, StartTime: metav1.NewMicroTime(commandtest.Noon.Add(-time.Minute))}, Decision: plan.Decision{Record: &plan.Record{}},
 	})
 	s.held(4*time.Second, "", plan.Hold{Reason: api.ReasonPaused, Message: "mode is Pause; ordinal 0 is next"})
 	s.add(5*time.Second, func(m *api.Migration) {
@@ -142,7 +142,7 @@ func aReturn() *story {
 	s.begin(6*time.Second, 1, nil)
 	s.own(2, 0)
 	s.add(9*time.Second, func(m *api.Migration) { m.Status.Handoff = nil }, migration.Outcome{
-		Saved: true, Finished: &api.Handoff{Ordinal: 1, StartTime: metav1.NewMicroTime(commandtest.Noon)}, Decision: plan.Decision{Record: &plan.Record{}},
+		Saved: true, Finished: &api.Handoff{Ordinal: 1, StartTime: metav1.NewMicroTime(commandtest.Noon.Add(6 * time.Second))}, Decision: plan.Decision{Record: &plan.Record{}},
 	})
 	s.add(10*time.Second, nil, migration.Outcome{Done: true, Saved: true, Decision: plan.Decision{Done: api.ReasonRolledBack}})
 	return s
@@ -233,8 +233,8 @@ func TestStalledTwice(t *testing.T) {
 		if got := n.Held(commandtest.Noon, tc.hold, nil); len(got) != tc.want {
 			t.Errorf("hold %d: %d events, want %d", i, len(got), tc.want)
 		}
-		if n.hold.Message != tc.hold.Message {
-			t.Errorf("hold %d: the bar shows %q", i, n.hold.Message)
+		if n.Hold.Message != tc.hold.Message {
+			t.Errorf("hold %d: the bar shows %q", i, n.Hold.Message)
 		}
 	}
 }
@@ -282,44 +282,17 @@ func TestSealed(t *testing.T) {
 
 func TestStopped(t *testing.T) {
 	for step, want := range map[api.Step]string{
-		api.StepReserveBudget:  "stopped: 0 of 2 ordinals are moved; ordinal 1 is on its way (reserve the disruption budget)",
-		api.StepCarryVolumes:   "stopped: 0 of 2 ordinals are moved; ordinal 1 is on its way (carry its volumes over), and stays down until the run goes on",
-		api.StepAwaitReadiness: "stopped: 0 of 2 ordinals are moved; ordinal 1 is on its way (wait until it is available), and starts by itself",
+		api.StepReserveBudget:  "stopped: 0 of 2 ordinals are moved; ordinal 1 is in flight (reserve the disruption budget)",
+		api.StepCarryVolumes:   "stopped: 0 of 2 ordinals are moved; ordinal 1 is in flight (carry its volumes over), and stays down until the run goes on",
+		api.StepAwaitReadiness: "stopped: 0 of 2 ordinals are moved; ordinal 1 is in flight (wait until it is available), and starts by itself",
 	} {
 		m := movetest.Moving(0, 2)
 		m.Status.Handoff = &api.Handoff{Ordinal: 1, StartTime: metav1.NewMicroTime(commandtest.Noon)}
 		n := NewTracker(commandtest.Noon, m)
-		n.step = step
+		n.Handoff.Step = step
 		if got := n.Stopped(commandtest.Noon.Add(time.Minute)); got.Message != want || got.Kind != Stopped {
 			t.Errorf("%s: %q, want %q", step, got.Message, want)
 		}
-	}
-}
-
-// TestArrived: an ordinal counts once it is available, and until it has left.
-func TestArrived(t *testing.T) {
-	at := func(moved, ordinal int32, direction api.Direction) api.MigrationStatus {
-		status := movetest.Moving(moved, 4).Status
-		status.Handoff = &api.Handoff{Ordinal: ordinal}
-		status.Fence.Direction = direction
-		return status
-	}
-	for name, tc := range map[string]struct {
-		status api.MigrationStatus
-		want   int32
-	}{
-		"none on its way":        {movetest.Moving(2, 4).Status, 2},
-		"still at the source":    {at(2, 1, api.Forward), 2},
-		"not yet available":      {at(2, 2, api.Forward), 1},
-		"not yet taken back":     {at(2, 2, api.Back), 2},
-		"on its way back":        {at(1, 2, api.Back), 2},
-		"nothing was looked at ": {api.MigrationStatus{Moved: 3, Handoff: &api.Handoff{}}, 3},
-	} {
-		t.Run(name, func(t *testing.T) {
-			if got := tc.status.Arrived(); got != tc.want {
-				t.Errorf("%d have arrived, want %d", got, tc.want)
-			}
-		})
 	}
 }
 

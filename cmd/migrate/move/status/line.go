@@ -3,36 +3,38 @@ package status
 import (
 	"fmt"
 	"strings"
+	"time"
 
-	"github.com/sliceshift/sliceshift/internal/records"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/migration/view"
 )
 
 // Line says in one line where a migration is.
-func Line(m *api.Migration) string {
-	status := m.Status
-	words := []string{fmt.Sprintf("%d/%d moved", status.Arrived(), status.Total)}
-	if m.Spec.Mode != api.ModeRun && m.Spec.Mode != "" {
-		words = append(words, "mode "+string(m.Spec.Mode))
+func Line(row view.Row, now time.Time) string {
+	words := []string{fmt.Sprintf("%d/%d moved", row.Moved, row.Total)}
+	if row.Mode != api.ModeRun {
+		words = append(words, "mode "+string(row.Mode))
 	}
-	if h := status.Handoff; h != nil {
+	switch row.State { //nolint:exhaustive // in the others it is not completed
+	case view.StateMoved, view.StateRolledBack, view.StateRecovered, view.StateReleased:
+		return strings.Join(append(words, string(row.State)+": "+row.Now), "  ")
+	}
+	if h := row.Handoff; h != nil {
 		text := fmt.Sprintf("ordinal %d", h.Ordinal)
 		if step := view.StepText(h.Step); step != "" {
 			text += ": " + step
 		}
+		if h.Down != nil {
+			text += "; " + h.Down.Text(now)
+		}
 		words = append(words, text)
 	}
-	if completed := records.Completed(m); completed != "" {
-		return strings.Join(append(words, "completed: "+completed), "  ")
-	}
-	if stall := view.StallOf(m); stall != nil {
-		return strings.Join(append(words, "STALLED "+stall.Reason+": "+stall.Message), "  ")
-	}
-	for _, c := range status.Conditions {
-		if c.Type == api.ConditionProgressing && c.Message != "" {
-			words = append(words, c.Message)
-		}
+	switch hold := row.Hold; {
+	case hold == nil:
+	case hold.Stalled:
+		words = append(words, "STALLED "+hold.Reason+": "+hold.Message)
+	case hold.Message != "":
+		words = append(words, hold.Message)
 	}
 	return strings.Join(words, "  ")
 }

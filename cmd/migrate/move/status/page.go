@@ -2,7 +2,6 @@
 package status
 
 import (
-	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -53,33 +52,36 @@ const fieldWidth = 13
 // Show returns the page of a migration that is kept in a cluster, in the object that record
 // names; that is empty for a resource.
 func (g *Page) Show(m *api.Migration, cluster, record string) string {
-	status := m.Status
+	status, row := m.Status, view.NewRow(m, record != "").At(m, g.Now)
 	g.line("", fmt.Sprintf("Migration %s/%s", m.Namespace, m.Name), g.Paint.Bold)
 	if record != "" {
 		g.field("Record", record+" in cluster "+cluster)
 	} else {
 		g.field("Cluster", cluster)
 	}
-	if beat := status.Heartbeat; beat != nil {
-		g.field("As of", fmt.Sprintf("%s, %s ago", beat.Time.UTC().Format(time.RFC3339), terminal.Coarse(since(g.Now, beat.Time.Time))))
+	if row.AsOf != nil {
+		g.field("As of", fmt.Sprintf("%s, %s ago", row.AsOf.Format(time.RFC3339), terminal.Coarse(since(g.Now, *row.AsOf))))
 	}
-	g.field("Mode", string(cmp.Or(m.Spec.Mode, api.ModeRun)))
+	g.field("Mode", string(row.Mode))
 	if turn := status.AutomaticRollback; turn != nil {
 		g.field("Turned back", fmt.Sprintf("by itself, %s: %s", turn.Time.UTC().Format(time.RFC3339), turn.Message))
 	}
 	if m.Spec.Mode == api.ModeRecover {
 		g.field("Recovery", recoveryText(m))
 	}
-	from, to := m.Spec.Source, m.Spec.Destination
-	g.field("Source", sliceText(status.Source, cmp.Or(from.Namespace, m.Namespace)+"/"+from.Name))
-	g.field("Destination", sliceText(status.Destination, cmp.Or(to.Namespace, m.Namespace)+"/"+cmp.Or(to.Name, from.Name)))
+	g.field("Source", sideText(row.Sides[0], status.Source))
+	g.field("Destination", sideText(row.Sides[1], status.Destination))
 	if status.Baseline != nil {
 		const width = 20
-		bar := terminal.Bar{Paint: g.Paint, Unicode: g.Unicode}.Draw(float64(status.Arrived())/float64(max(status.Total, 1)), width)
-		g.line(terminal.Pad("Moved", fieldWidth)+bar, fmt.Sprintf(" %d of %d", status.Arrived(), status.Total), nil)
-		g.field("Budget", fmt.Sprintf("%d of %d replicas may be unavailable at once", status.Baseline.Budget, status.Baseline.Replicas))
+		bar := terminal.Bar{Paint: g.Paint, Unicode: g.Unicode}.Draw(float64(row.Moved)/float64(max(row.Total, 1)), width)
+		text := fmt.Sprintf(" %d of %d", row.Moved, row.Total)
+		if left := row.Left(g.Now); left >= time.Second {
+			text += ", about " + terminal.Coarse(left) + " left"
+		}
+		g.line(terminal.Pad("Moved", fieldWidth)+bar, text, nil)
+		g.field("Budget", row.BudgetText())
 	}
-	g.field("Handoff", handoffText(m, g.Now))
+	g.field("Handoff", handoffText(row.Handoff, g.Now))
 	if clients := report.ClientsOf(m); clients != nil {
 		g.field("Clients", strings.TrimSpace(clients.URL+" "+clients.Text))
 	}
@@ -206,20 +208,15 @@ func recoveryText(m *api.Migration) string {
 	return text
 }
 
-func sliceText(s *api.SliceStatus, name string) string {
-	if s == nil || s.Slice == "" {
-		return name + " (not looked at yet)"
+func sideText(side view.Side, seen *api.SliceStatus) string {
+	if seen == nil || seen.Slice == "" {
+		return side.Name + " (not looked at yet)"
 	}
-	text := fmt.Sprintf("%s  %d/%d available", s.Slice, s.Available, s.Replicas)
-	if s.MaxUnavailable != nil {
-		text += fmt.Sprintf(", maxUnavailable %d", *s.MaxUnavailable)
-	}
-	return text
+	return side.Name + " " + side.Text()
 }
 
 // handoffText is the ordinal in flight: its step, and how long it has been down, or Ready.
-func handoffText(m *api.Migration, now time.Time) string {
-	h := m.Status.Handoff
+func handoffText(h *view.Handoff, now time.Time) string {
 	if h == nil {
 		return "none in flight"
 	}
@@ -227,15 +224,15 @@ func handoffText(m *api.Migration, now time.Time) string {
 	if h.Step != "" {
 		text += ": " + view.StepText(h.Step)
 	}
-	if !h.StepTime.IsZero() {
-		text += ", for " + terminal.Coarse(since(now, h.StepTime.Time))
+	if h.StepTime != nil {
+		text += ", for " + terminal.Coarse(since(now, *h.StepTime))
 	}
-	text += fmt.Sprintf(", begun %s ago", terminal.Coarse(since(now, h.StartTime.Time)))
+	text += fmt.Sprintf(", begun %s ago", terminal.Coarse(since(now, h.StartTime)))
 	if h.Attempts > 1 {
 		text += fmt.Sprintf(" (attempt %d)", h.Attempts)
 	}
-	if down := view.DownOf(m); down != nil {
-		text += "; " + down.Text(now)
+	if h.Down != nil {
+		text += "; " + h.Down.Text(now)
 	}
 	return text
 }

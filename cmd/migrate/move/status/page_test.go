@@ -12,6 +12,7 @@ import (
 	"github.com/sliceshift/sliceshift/internal/golden"
 	"github.com/sliceshift/sliceshift/migration/schedule"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/migration/view"
 )
 
 func TestStatusText(t *testing.T) {
@@ -88,10 +89,10 @@ func TestChangeText(t *testing.T) {
 		"on its way": {movetest.InFlight(), "1/4 moved  ordinal 2: wait until it is available  waiting until pod shop/web-2 in cluster west is Ready"},
 		"stalled":    {movetest.Stalled(), "1/4 moved  ordinal 2: wait until it is available  STALLED PodNotReady: ordinal 2 has been at AwaitReadiness for longer than 10s"},
 		"paused":     {paused, "1/4 moved  mode Pause"},
-		"completed":  {movetest.Completed(), "4/4 moved  completed: Moved"},
+		"completed":  {movetest.Completed(), "4/4 moved  moved: every ordinal that was asked for runs at the destination"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := Line(tc.m); got != tc.want {
+			if got := Line(view.NewRow(tc.m, false), commandtest.Noon); got != tc.want {
 				t.Errorf("%q, want %q", got, tc.want)
 			}
 		})

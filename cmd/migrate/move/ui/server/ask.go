@@ -45,7 +45,7 @@ func (s *user) report(w http.ResponseWriter, r *http.Request) {
 	if !found {
 		return
 	}
-	made := view.ReportOf(m.Migration, m.Record, s.Cluster, s.Clock.Now()).Page()
+	made := s.reportOf(m, s.Board.Time(s.Clock.Now())).Page()
 	if r.URL.Query().Get("format") == "html" {
 		html, err := page.HTML(made)
 		if err != nil {

@@ -103,7 +103,7 @@ func (t *stream) tell() error {
 	if !found {
 		return nil
 	}
-	return t.send("one", view.NewDetail(m.Migration, m.Record, t.user.Cluster, t.user.Board.Time(now)))
+	return t.send("one", t.user.detail(m, t.user.Board.Time(now)))
 }
 
 // send sends one event.

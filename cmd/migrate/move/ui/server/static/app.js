@@ -95,7 +95,7 @@ function tellChange(before, after) {
   const words = [];
   if (before.moved !== after.moved) words.push(`${after.moved} of ${after.total} moved`);
   if (before.state !== after.state) words.push(after.state);
-  if (after.handoff && before.handoff?.ordinal !== after.handoff.ordinal) words.push(`ordinal ${after.handoff.ordinal} is on its way`);
+  if (after.handoff && before.handoff?.ordinal !== after.handoff.ordinal) words.push(`ordinal ${after.handoff.ordinal} is in flight`);
   if (after.hold?.stalled && before.hold?.reason !== after.hold.reason) words.push(`${after.hold.reason}: ${after.hold.message}`);
   if (words.length) say(`${after.name}: ${words.join(', ')}`);
 }

@@ -92,12 +92,12 @@ export function forget() { for (const id of Object.keys(drawn)) delete drawn[id]
 
 export const stepText = (name) => world.known?.steps.find((step) => step.name === name)?.text ?? 'begins';
 
-/** split is the application as one bar: what is at the source, on its way, and at the destination. */
+/** split is the application as one bar: what is at the source, in flight, and at the destination. */
 export function split(row) {
   const parts = { source: row.sides[0].replicas, away: 0, destination: row.sides[1].replicas };
   parts.away = Math.max(0, row.replicas - parts.source - parts.destination);
   const names = row.sides[1].replicas && row.sides[1].start < row.sides[0].start ? ['destination', 'away', 'source'] : ['source', 'away', 'destination'];
-  const bar = el('div', { class: 'split', role: 'img', 'aria-label': `${parts.source} at the source, ${parts.away} on its way, ${parts.destination} at the destination` }, names.map((name) => el('span', { class: name })));
+  const bar = el('div', { class: 'split', role: 'img', 'aria-label': `${parts.source} at the source, ${parts.away} in flight, ${parts.destination} at the destination` }, names.map((name) => el('span', { class: name })));
   names.forEach((name, i) => { bar.children[i].style.flexGrow = parts[name]; });
   return bar;
 }

@@ -1,6 +1,6 @@
 // The list of all moves.
 
-import { age, badge, byId, el, order, sideName, span, split, stepText, world } from './lib.js';
+import { age, badge, byId, el, order, sideName, span, split, world } from './lib.js';
 
 const lines = new Map();
 let wanted = '';
@@ -63,9 +63,6 @@ function fill(line, row) {
   left.replaceChildren(...(row.leftSeconds ? [`about ${span(row.leftSeconds)}`] : []));
 }
 
-function doingOf(row) {
-  const { handoff, hold } = row;
-  if (hold && (hold.stalled || !handoff)) return [el('b', {}, hold.reason), `: ${hold.message ?? ''}`];
-  if (handoff) return [`ordinal ${handoff.ordinal}: ${stepText(handoff.step)}, `, age(handoff.stepTime ?? handoff.startTime)];
-  return '';
+function doingOf({ handoff, hold, now }) {
+  return [hold?.stalled && [el('b', {}, hold.reason), ': '], now, handoff && !hold?.stalled && [', ', age(hold?.since ?? handoff.stepTime ?? handoff.startTime)]];
 }

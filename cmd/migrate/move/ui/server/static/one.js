@@ -18,7 +18,7 @@ export function showOne(main, at) {
   if (!detail) return;
   const { moved, total, leftSeconds, pace, budget, replicas, hold, ahead, handoff, ordinals, report, gates, hooks } = detail;
   const available = sides[0].available + sides[1].available;
-  part(main, 'facts', { moved, total, leftSeconds, pace, started: report.started, ended: report.ended, by: detail.state, driver: report.drivers.at(-1), mode: detail.mode, fewest: report.fewestAvailable, clients: report.clients?.text }, () => facts(detail));
+  part(main, 'facts', { moved, total, leftSeconds, pace, started: report.started, ended: report.ended, by: detail.state, driver: report.drivers.at(-1), mode: detail.mode, fewest: report.fewestAvailable, asOf: detail.asOf, driven: detail.driven, clients: report.clients?.text }, () => facts(detail));
   part(main, 'hold', hold, () => hold && holdPanel('hold-title', hold.stalled ? 'Stalled' : 'Waits', hold));
   part(main, 'ahead', ahead, () => ahead && holdPanel('ahead-title', 'Copies for later turns wait', ahead));
   part(main, 'ordinals', { ordinals, sides, back: handoff?.direction }, () => ordinals.length > 0 && ordinalsPanel(detail));
@@ -42,9 +42,9 @@ function head(row, detail, at) {
   ];
 }
 
-const fact = (name, value, more) => el('div', {}, el('dt', {}, name), el('dd', {}, value, more && el('small', {}, ` ${more}`)));
+const fact = (name, value, more) => el('div', {}, el('dt', {}, name), el('dd', {}, value, more && el('small', {}, ' ', more)));
 
-function facts({ moved, total, leftSeconds, pace, report, mode }) {
+function facts({ moved, total, leftSeconds, pace, report, mode, asOf, driven }) {
   const driver = report.drivers.at(-1);
   return el('dl', { class: 'facts' },
     fact('Moved', `${moved} of ${total}`),
@@ -54,7 +54,8 @@ function facts({ moved, total, leftSeconds, pace, report, mode }) {
     report.clients && fact('Clients', report.clients.text, report.clients.url),
     report.fewestAvailable != null && fact('Fewest available', `${report.fewestAvailable} of ${report.replicas}`, report.fewestAvailable < report.replicas - report.budget ? 'below the budget' : 'within the budget'),
     fact('Mode', mode),
-    driver && fact('Driven by', driver.holder, `epoch ${driver.epoch}`));
+    driver && (driven === false ? fact('Driven by', 'nobody', `last by ${driver.holder}`) : fact('Driven by', driver.holder, `epoch ${driver.epoch}`)),
+    asOf && !report.ended && fact('As of', whole(asOf), [age(asOf), ' ago']));
 }
 
 function holdPanel(id, title, hold) {
@@ -82,7 +83,7 @@ function copy(text) {
 
 const sideLine = (name, side) => el('p', { class: `side ${name}` }, el('b', {}, name), el('span', {}, sideName(side.name)),
   el('span', {}, side.replicas ? `${side.available} of ${side.replicas} available` : 'no ordinals'),
-  side.maxUnavailable != null && el('span', { class: 'faint' }, `PodDisruptionBudget: ${plural(side.maxUnavailable, 'eviction')}`));
+  side.maxUnavailable != null && el('span', { class: 'faint' }, `evictions allowed: ${side.maxUnavailable}`));
 
 function ordinalsPanel({ ordinals, sides, handoff }) {
   const tile = (o) => {
@@ -91,11 +92,11 @@ function ordinalsPanel({ ordinals, sides, handoff }) {
       const comes = o.at === 'away' && name === (handoff?.direction === 'Back' ? 'source' : 'destination') && 'between';
       return el('span', { class: `slot ${name} ${here || comes || ''}` });
     };
-    const words = [o.at === 'away' ? 'on its way, stopped' : `at the ${o.at}`, o.at !== 'away' && (o.ready === 'unknown' ? 'not known whether available' : o.ready === 'ready' ? 'available' : 'not available'), o.moving && 'being moved'].filter(Boolean).join(', ');
+    const words = [o.at === 'away' ? 'in flight, stopped' : `at the ${o.at}`, o.at !== 'away' && (o.ready === 'unknown' ? 'not known whether available' : o.ready === 'ready' ? 'available' : 'not available'), o.moving && 'being moved'].filter(Boolean).join(', ');
     return el('li', { class: o.moving && 'on', title: `ordinal ${o.ordinal}: ${words}` },
       el('span', { class: 'unseen' }, `ordinal ${o.ordinal}: ${words}`), el('span', { 'aria-hidden': 'true' }, slot('source'), el('span', { class: 'number' }, o.ordinal), slot('destination')));
   };
-  const key = [['full', 'available'], ['half', 'not available'], ['dash', 'stopped, on its way'], ['dot', 'not known which']];
+  const key = [['full', 'available'], ['half', 'not available'], ['dash', 'stopped, in flight'], ['dot', 'not known which']];
   return el('section', { class: 'panel', 'aria-labelledby': 'ordinals-title' }, el('h2', { id: 'ordinals-title' }, 'Ordinals'),
     sideLine('source', sides[0]), el('ul', { class: 'ordinals' }, ordinals.map(tile)), sideLine('destination', sides[1]),
     el('ul', { class: 'key', 'aria-hidden': 'true' }, key.map(([look, words]) => el('li', {}, el('i', { class: look }), words))));
@@ -104,7 +105,8 @@ function ordinalsPanel({ ordinals, sides, handoff }) {
 function handoffPanel(handoff, steps) {
   const at = steps.findIndex((step) => step.name === handoff.step);
   return el('section', { class: 'panel', 'aria-labelledby': 'handoff-title' },
-    el('h2', { id: 'handoff-title' }, `Ordinal ${handoff.ordinal} is on its way ${handoff.direction === 'Back' ? 'back to the source' : 'to the destination'}, for `, age(handoff.startTime), handoff.attempts > 1 && `, attempt ${handoff.attempts}`),
+    el('h2', { id: 'handoff-title' }, `Ordinal ${handoff.ordinal} is in flight ${handoff.direction === 'Back' ? 'back to the source' : 'to the destination'}, for `, age(handoff.startTime), handoff.attempts > 1 && `, attempt ${handoff.attempts}`),
+    handoff.down && el('p', {}, handoff.down.ready ? [`It was down for ${between(handoff.down.since, handoff.down.ready)}, and is Ready for `, age(handoff.down.ready), '.'] : ['It is down for ', age(handoff.down.since), '.']),
     el('ol', { class: 'steps' }, steps.map((step, i) => el('li', { class: i < at ? 'past' : i === at && 'now', 'aria-current': i === at && 'step', title: step.name },
       i < at && el('span', { 'aria-hidden': 'true' }, '✓ '), step.text, i < at && el('span', { class: 'unseen' }, ', done'), i === at && el('span', { class: 'took' }, age(handoff.stepTime ?? handoff.startTime))))));
 }

@@ -1,0 +1,117 @@
+package move
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/sliceshift/sliceshift/cmd/migrate/command"
+	"github.com/sliceshift/sliceshift/cmd/migrate/commandtest"
+	"github.com/sliceshift/sliceshift/cmd/migrate/move/movetest"
+	"github.com/sliceshift/sliceshift/cmd/migrate/move/progress"
+	"github.com/sliceshift/sliceshift/cmd/migrate/terminal"
+	"github.com/sliceshift/sliceshift/migration/report"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+// soaking is a run with one ordinal moved and one in flight, which was down for 9.3 s and is Ready for 8 s.
+func soaking() *api.Migration {
+	ago := func(d time.Duration) metav1.MicroTime { return metav1.NewMicroTime(commandtest.Noon.Add(-d)) }
+	m := movetest.InFlight()
+	m.Status.Baseline.StartTime = metav1.NewTime(commandtest.Noon.Add(-10 * time.Minute))
+	m.Status.Heartbeat = &api.Heartbeat{Time: metav1.NewTime(commandtest.Noon.Add(-5 * time.Second)), Mode: api.ModeRun}
+	m.Status.History = &api.History{
+		Stopped:  &api.StoppedOrdinal{Ordinal: 2, StopTime: ago(17300 * time.Millisecond), ReadyTime: ago(8 * time.Second)},
+		Handoffs: []api.PastHandoff{{Ordinal: 3, Direction: api.Forward, StartTime: ago(5 * time.Minute), StopTime: ago(4 * time.Minute), ReadyTime: ago(230 * time.Second), EndTime: ago(3 * time.Minute), Attempts: 1}},
+	}
+	return m
+}
+
+// TestV5OneRecordOneTruth: the table, the list, -o json, the live view and the report give the same figures of one record: what has moved,
+// which ordinal is in flight, its outage and its soak, how long the rest takes, as of when, and that a process drives it.
+func TestV5OneRecordOneTruth(t *testing.T) {
+	kubeconfig := serveRecord(t, soaking()).Kubeconfig(t)
+	run := func(args ...string) string {
+		t.Helper()
+		c := newConsole(append(args, "--kubeconfig", kubeconfig)...)
+		if code := c.Run(t); code != command.ExitDone {
+			t.Fatalf("%v: exit code %d: %s", args, code, c.Stderr)
+		}
+		return c.Stdout.String()
+	}
+	var one exportedMigration
+	read(t, run("status", "web", "-o", "json"), &one)
+	got := one.View
+	if got.Moved != 1 || got.Total != 4 || got.Handoff.Ordinal != 2 || *got.Handoff.OutageSeconds != 9.3 || *got.Handoff.SoakSeconds != 8 || *got.LeftSeconds != 265 ||
+		!*got.Driven || !got.AsOf.Equal(commandtest.Noon.Add(-5*time.Second)) || len(got.Ordinals) != 4 {
+		t.Errorf("-o json has the figures %+v, in flight %+v", got, got.Handoff)
+	}
+	if one.Kind != "Migration" || one.Status.Moved != got.Moved || one.Status.Total != got.Total {
+		t.Errorf("the status has %d of %d, the view %d of %d", one.Status.Moved, one.Status.Total, got.Moved, got.Total)
+	}
+	var all exportedList
+	read(t, run("status", "-o", "json"), &all)
+	if all.Kind != "MigrationList" || len(all.Items) != 1 || fmt.Sprint(*all.Items[0].View.Handoff.OutageSeconds, all.Items[0].View.Now) != fmt.Sprint(9.3, got.Now) {
+		t.Errorf("the list has %+v", all)
+	}
+	var told report.Report
+	read(t, run("report", "web", "-o", "json"), &told)
+	last := told.Handoffs[len(told.Handoffs)-1]
+	if told.Moved != got.Moved || told.Total != got.Total || last.Ordinal != got.Handoff.Ordinal || *last.DownSeconds != *got.Handoff.OutageSeconds || *last.SoakSeconds != *got.Handoff.SoakSeconds ||
+		!told.AsOf.Equal(*got.AsOf) || told.Undriven != "" {
+		t.Errorf("the report has %+v, in flight %+v", told, last)
+	}
+	live := strings.Join(progress.Draw(terminal.Bar{}, progress.Recorded(soaking(), true, commandtest.Noon), commandtest.Noon, 100), "\n")
+	for screen, tc := range map[string]struct {
+		text string
+		want []string
+	}{
+		"the list":  {run("status"), []string{"1/4", got.Now}},
+		"the table": {run("status", "web"), []string{"1 of 4, about 4m25s left", "ordinal 2: wait until it is available", "was down for 9.3s, Ready for 8s", "2026-01-01T11:59:55Z, 5s ago", "3 of 4 available; 1 may be"}},
+		"live":      {live, []string{"1/4 moved", "about 4m25s left", "ordinal 2", "was down for 9.3s, Ready for 8s", "3 of 4 available; 1 may be"}},
+		"report":    {run("report", "web"), []string{"1 of 4 ordinals", "9.3s", "8s so far", "2026-01-01 11:59:55"}},
+	} {
+		for _, want := range tc.want {
+			if !strings.Contains(tc.text, want) {
+				t.Errorf("%s does not say %q:\n%s", screen, want, tc.text)
+			}
+		}
+	}
+}
+
+// TestV5NotDrivenEverywhere: a record that no process writes any more is stalled in the view and in the report, and nothing says how long the
+// rest takes. An ordinal that is Ready is not said to be down.
+func TestV5NotDrivenEverywhere(t *testing.T) {
+	m := soaking()
+	m.Status.Heartbeat.Time = metav1.NewTime(commandtest.Noon.Add(-time.Hour))
+	kubeconfig := serveRecord(t, m).Kubeconfig(t)
+	out := map[string]string{}
+	for _, kind := range []string{"status", "report"} {
+		c := newConsole(kind, "web", "-o", "json", "--kubeconfig", kubeconfig)
+		if code := c.Run(t); code != command.ExitStalled {
+			t.Errorf("%s: exit code %d: %s", kind, code, c.Stderr)
+		}
+		out[kind] = c.Stdout.String()
+	}
+	var one exportedMigration
+	read(t, out["status"], &one)
+	if v := one.View; v.State != "stalled" || *v.Driven || v.LeftSeconds != nil || v.Now != "nobody has driven this since 11:00:00 UTC" {
+		t.Errorf("the view has %+v", v)
+	}
+	var told report.Report
+	read(t, out["report"], &told)
+	if !strings.HasPrefix(told.Undriven, one.View.Now+"; ") {
+		t.Errorf("the report says %q", told.Undriven)
+	}
+}
+
+func read(t *testing.T, text string, into any) {
+	t.Helper()
+	if err := json.Unmarshal([]byte(text), into); err != nil {
+		t.Fatalf("%v in:\n%s", err, text)
+	}
+}

@@ -1,0 +1,47 @@
+package server
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/sliceshift/sliceshift/cmd/migrate/move/ui/board"
+	"github.com/sliceshift/sliceshift/migration/report"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/migration/view"
+)
+
+// detail is all that the page shows of one migration.
+type detail struct {
+	view.Row
+	UID types.UID `json:"uid"`
+	// Where is the object that keeps it.
+	Where    string         `json:"where"`
+	Ordinals []view.Ordinal `json:"ordinals"`
+	// Steps are those of a handoff, by the methods in use.
+	Steps []view.Step `json:"steps"`
+	Pace  *view.Pace  `json:"pace,omitempty"`
+	// Ahead is why copies for later turns do not go on, while the move does.
+	Ahead *view.Hold `json:"ahead,omitempty"`
+	// Report is what it has done so far.
+	Report  report.Report    `json:"report"`
+	Gates   []api.GateStatus `json:"gates,omitempty"`
+	Hooks   []api.HookRun    `json:"hooks,omitempty"`
+	Actions []view.Action    `json:"actions"`
+}
+
+// detail returns all of a migration that is kept in the cluster, at a time of its API server.
+func (s *user) detail(m board.Migration, now time.Time) detail {
+	row := view.NewRow(m.Migration, m.Record).At(m.Migration, now)
+	return detail{
+		Row: row, UID: m.UID, Where: row.Where(), Ordinals: row.Ordinals(), Steps: view.StepsOf(m.Migration),
+		Pace: view.PaceOf(m.Migration), Ahead: view.HeldAhead(m.Migration), Report: s.reportOf(m, now),
+		Gates: m.Status.Gates, Hooks: m.Status.Hooks, Actions: view.Actions(m.Migration, m.Record),
+	}
+}
+
+// reportOf returns the report of a migration, at a time of its API server.
+func (s *user) reportOf(m board.Migration, now time.Time) report.Report {
+	at := report.Place{Cluster: s.Cluster, Record: view.NewRow(m.Migration, m.Record).Where(), Destination: view.DestinationOf(m.Migration), Run: m.Record}
+	return report.Of(m.Migration, at, now)
+}

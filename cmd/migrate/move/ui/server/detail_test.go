@@ -1,0 +1,48 @@
+package server
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/sliceshift/sliceshift/cmd/migrate/move/ui/board"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/migration/view"
+	"github.com/sliceshift/sliceshift/migration/view/viewtest"
+)
+
+// in is the page of the moves that a cluster keeps.
+func in(cluster string) *user { return &user{Options: Options{Cluster: cluster}} }
+
+// TestDetail: all of a migration, as the page gets it.
+func TestDetail(t *testing.T) {
+	d := in("east").detail(board.Migration{Migration: viewtest.Stalled(), Record: true}, viewtest.Noon)
+	if d.Key != "run/shop/web" || d.Where != "ConfigMap shop/sliceshift-web" || d.Report.Destination.Cluster != "west" || d.Budget != 1 || len(d.Ordinals) != 4 {
+		t.Errorf("it is %+v", d)
+	}
+	if d.Handoff == nil || d.Handoff.Step != api.StepAwaitReadiness || d.Handoff.Attempts != 2 {
+		t.Errorf("the handoff is %+v", d.Handoff)
+	}
+	if done := in("east").detail(board.Migration{Migration: viewtest.Completed()}, viewtest.Noon); done.Key != "migration/shop/web" || done.Where != "Migration shop/web" || done.Handoff != nil {
+		t.Errorf("at its end it is %+v", done)
+	}
+}
+
+// TestDetailOfCopiesAhead: why copies for later turns wait is shown beside what the move itself waits for, with what mends it.
+func TestDetailOfCopiesAhead(t *testing.T) {
+	m := viewtest.InFlight()
+	m.Status.Conditions = append(m.Status.Conditions, viewtest.Conditions(time.Minute, metav1.Condition{
+		Type: api.ConditionAheadHeld, Status: metav1.ConditionTrue, Reason: "CopyStuck", Message: "no space is left. What to do: free some",
+	})...)
+	want := &view.Hold{Reason: "CopyStuck", Message: "no space is left", Remedy: "free some", Since: viewtest.Noon.Add(-time.Minute)}
+	d := in("east").detail(board.Migration{Migration: m}, viewtest.Noon)
+	if diff := cmp.Diff(want, d.Ahead); diff != "" || d.Hold == nil || d.Hold.Reason != "PodNotReady" {
+		t.Errorf("it waits for %+v; -want +got of what is ahead:\n%s", d.Hold, diff)
+	}
+	m.Status.Conditions = append(m.Status.Conditions, metav1.Condition{Type: api.ConditionCompleted, Status: metav1.ConditionTrue, Reason: api.ReasonMoved})
+	if d := in("east").detail(board.Migration{Migration: m}, viewtest.Noon); d.Ahead != nil {
+		t.Errorf("at its end: %+v", d.Ahead)
+	}
+}
