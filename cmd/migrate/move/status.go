@@ -113,7 +113,7 @@ func (o *statusOptions) Run(ctx context.Context) error {
 		return err
 	}
 	text := func(exportedMigration) error {
-		_, err := fmt.Fprint(o.Out, o.page(0, k), strings.Join(k.kept(ctx, o.Program), ""))
+		_, err := fmt.Fprint(o.Out, o.page(max(0, o.Width()-1), k), strings.Join(k.kept(ctx, o.Program), ""))
 		return err
 	}
 	if err := terminal.Print(o.Out, o.output.Value, k.exported(o.Common), text); err != nil {

@@ -64,5 +64,5 @@ function fill(line, row) {
 }
 
 function doingOf({ handoff, hold, now }) {
-  return [hold?.stalled && [el('b', {}, hold.reason), ': '], now, handoff && !hold?.stalled && [', ', age(hold?.since ?? handoff.stepTime ?? handoff.startTime)]];
+  return [hold?.stalled && [el('b', {}, hold.reason), ': '], now, handoff && !hold?.stalled && [', for ', age(hold?.since ?? handoff.stepTime ?? handoff.startTime)]];
 }
