@@ -2,11 +2,11 @@ package move
 
 import (
 	"encoding/json"
-	"fmt"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/sliceshift/sliceshift/cmd/migrate/command"
@@ -45,26 +45,27 @@ func TestV5OneRecordOneTruth(t *testing.T) {
 	}
 	var one exportedMigration
 	read(t, run("status", "web", "-o", "json"), &one)
-	got := one.View
-	if got.Moved != 1 || got.Total != 4 || got.Handoff.Ordinal != 2 || *got.Handoff.OutageSeconds != 9.3 || *got.Handoff.SoakSeconds != 8 || *got.LeftSeconds != 265 ||
-		!*got.Driven || !got.AsOf.Equal(commandtest.Noon.Add(-5*time.Second)) || len(got.Ordinals) != 4 {
-		t.Errorf("-o json has the figures %+v, in flight %+v", got, got.Handoff)
+	got, asOf := one.View, commandtest.Noon.Add(-5*time.Second)
+	agree := func(where string, have, want []any) {
+		t.Helper()
+		if diff := cmp.Diff(want, have); diff != "" {
+			t.Errorf("%s: -want +got\n%s", where, diff)
+		}
 	}
-	if one.Kind != "Migration" || one.Status.Moved != got.Moved || one.Status.Total != got.Total {
-		t.Errorf("the status has %d of %d, the view %d of %d", one.Status.Moved, one.Status.Total, got.Moved, got.Total)
-	}
+	agree("-o json", []any{got.Moved, got.Total, got.Handoff.Ordinal, *got.Handoff.OutageSeconds, *got.Handoff.SoakSeconds, *got.LeftSeconds, *got.Driven, got.AsOf.UTC(), len(got.Ordinals)},
+		[]any{int32(1), int32(4), int32(2), 9.3, 8.0, int64(265), true, asOf.UTC(), 4})
+	agree("the status", []any{one.Kind, one.Status.Moved, one.Status.Total}, []any{"Migration", got.Moved, got.Total})
 	var all exportedList
 	read(t, run("status", "-o", "json"), &all)
-	if all.Kind != "MigrationList" || len(all.Items) != 1 || fmt.Sprint(*all.Items[0].View.Handoff.OutageSeconds, all.Items[0].View.Now) != fmt.Sprint(9.3, got.Now) {
-		t.Errorf("the list has %+v", all)
+	if len(all.Items) != 1 {
+		t.Fatalf("the list has %+v", all)
 	}
+	agree("the list", []any{all.Kind, *all.Items[0].View.Handoff.OutageSeconds, all.Items[0].View.Now}, []any{"MigrationList", 9.3, got.Now})
 	var told report.Report
 	read(t, run("report", "web", "-o", "json"), &told)
 	last := told.Handoffs[len(told.Handoffs)-1]
-	if told.Moved != got.Moved || told.Total != got.Total || last.Ordinal != got.Handoff.Ordinal || *last.DownSeconds != *got.Handoff.OutageSeconds || *last.SoakSeconds != *got.Handoff.SoakSeconds ||
-		!told.AsOf.Equal(*got.AsOf) || told.Undriven != "" {
-		t.Errorf("the report has %+v, in flight %+v", told, last)
-	}
+	agree("the report", []any{told.Moved, told.Total, last.Ordinal, *last.DownSeconds, *last.SoakSeconds, told.AsOf.UTC(), told.Undriven},
+		[]any{got.Moved, got.Total, got.Handoff.Ordinal, *got.Handoff.OutageSeconds, *got.Handoff.SoakSeconds, got.AsOf.UTC(), ""})
 	live := strings.Join(progress.Draw(terminal.Bar{}, progress.Recorded(soaking(), true, commandtest.Noon), commandtest.Noon, 100), "\n")
 	for screen, tc := range map[string]struct {
 		text string
