@@ -167,8 +167,8 @@ func TestTerminal(t *testing.T) {
 	v.ExpectMoved()
 
 	report := filepath.Join(c.dir, "report.html")
-	c.types(120, 5, "kubectl migrate report web -n store --context east -o html > "+report+"; echo made")
-	c.shows("made")
+	c.types(120, 5, "kubectl migrate report web -n store --context east -o html > "+report+"; echo wri''tten") // what is typed is shown as well, and is another word
+	c.shows("written")
 	b.do(chromedp.Navigate("file://" + report))
 	short := desk
 	short.height = 730 // what follows names the machine that drove it
