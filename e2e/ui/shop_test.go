@@ -166,7 +166,7 @@ func underWay(name string) *api.Migration {
 	s := &m.Status
 	s.Destination.Start, s.Destination.Replicas = 4, 3
 	s.Destination.Slice, s.Source.Slice = fmt.Sprintf("west/shop/%s [4,7)", name), fmt.Sprintf("east/shop/%s [0,4)", name)
-	s.Source.Replicas, s.Source.Available, s.Source.MaxUnavailable, s.Moved = 4, 4, new(int32(0)), 3
+	s.Source.Replicas, s.Source.Available, s.Source.MaxUnavailable = 4, 4, new(int32(0))
 	s.Handoff = &api.Handoff{Ordinal: 4, Step: api.StepAwaitReadiness, Attempts: 1, StartTime: ago(31 * time.Second), StepTime: ago(14 * time.Second), FewestAvailable: new(int32(6))}
 	s.Conditions = conditions(31*time.Second, met(api.ConditionAccepted, api.ReasonReady, "source, destination and rights were checked"),
 		met(api.ConditionProgressing, api.ReasonPodNotReady, fmt.Sprintf("waiting until pod shop/%s-4 in cluster west is Ready", name)), unmet(api.ConditionStalled, api.ReasonReady, ""))
@@ -179,11 +179,11 @@ func stalled(name string) *api.Migration {
 	s := &m.Status
 	s.Source.Slice, s.Source.Replicas, s.Source.Available, s.Source.MaxUnavailable = fmt.Sprintf("east/shop/%s [0,3)", name), 3, 3, new(int32(0))
 	s.Destination.Slice = fmt.Sprintf("west/shop/%s [4,5)", name)
-	s.Handoff = &api.Handoff{Ordinal: 3, Step: api.StepAwaitRelease, Attempts: 1, StartTime: ago(11 * time.Minute), StepTime: ago(10*time.Minute + 40*time.Second), FewestAvailable: new(int32(4))}
-	message := fmt.Sprintf("volume pvc-2f0c6a of ordinal 3 is still attached to node worker-2 of cluster east (VolumeAttachment csi-81d4f), 10m40s after pod shop/%s-3 was gone: starting it elsewhere could corrupt its data", name)
-	s.Conditions = conditions(40*time.Second, met(api.ConditionAccepted, api.ReasonReady, "source, destination and rights were checked"),
+	s.Handoff = &api.Handoff{Ordinal: 3, Step: api.StepAwaitRelease, Attempts: 1, StartTime: ago(66 * time.Second), StepTime: ago(55 * time.Second), FewestAvailable: new(int32(4))}
+	message := fmt.Sprintf("volume pvc-2f0c6a of ordinal 3 is still attached to node worker-2 of cluster east (VolumeAttachment csi-81d4f), 45s after pod shop/%s-3 was gone: starting it elsewhere could corrupt its data", name)
+	s.Conditions = conditions(10*time.Second, met(api.ConditionAccepted, api.ReasonReady, "source, destination and rights were checked"),
 		unmet(api.ConditionProgressing, api.ReasonVolumeAttached, message), met(api.ConditionStalled, api.ReasonVolumeAttached, message+". What to do: kubectl describe volumeattachment csi-81d4f --context east; kubectl get node worker-2 --context east"))
-	s.History.Stops = []api.PastStop{{Reason: api.ReasonPaused, Message: "mode is Pause", StartTime: metav1.NewTime(time.Now().Add(-16 * time.Minute)), EndTime: metav1.NewTime(time.Now().Add(-14 * time.Minute))}}
+	s.History.Stops = []api.PastStop{{Reason: api.ReasonPaused, Message: "mode is Pause", StartTime: metav1.NewTime(time.Now().Add(-80 * time.Second)), EndTime: metav1.NewTime(time.Now().Add(-70 * time.Second))}}
 	return m
 }
 

@@ -72,10 +72,13 @@ function remedy({ remedy, commands }) {
     const at = rest.indexOf(command);
     const before = rest.slice(0, at);
     rest = rest.slice(at + command.length);
-    return [before.trim(), el('span', { class: 'remedy' }, el('code', {}, command), copy(command))];
+    return [said(before), el('span', { class: 'remedy' }, el('code', {}, command), copy(command))];
   });
-  return [...parts, rest.trim().replace(/^[.]$/, '')].filter(Boolean);
+  return [...parts, said(rest)].filter(Boolean);
 }
+
+// said is a text between two commands, without the punctuation that parts them.
+const said = (text) => text.trim().replace(/^[;,.)]\s*/, '');
 
 function copy(text) {
   return el('button', { type: 'button', click: async () => { await navigator.clipboard.writeText(text); say('copied'); } }, 'Copy');
