@@ -43,6 +43,9 @@ func (f *observed) nameOf(volume *corev1.PersistentVolume) string {
 	return volumes.NameThere(volumes.NamingOf(volumes.ViewVolume(volume, f.owner)), volumes.Place{Find: f.find})
 }
 
+// mostNames is how many names a volume may have on a side: its own one, the one that is noted, and that of its disk.
+const mostNames = 3
+
 // alsoNamed are the names under which volumes that were read have their disks on the other side, where those names were not read
 // yet: another disk has theirs, or a migration has noted another one. Of a volume that is not there any more either may be.
 func alsoNamed(source, destination *observed, read []string) []string {

@@ -70,7 +70,11 @@ func readLive(ctx context.Context, source, destination *observed, sc scope.Reads
 	if !slices.Equal(names, expected) {
 		both(source, destination, func(f *observed) error { return f.readVolumes(ctx, sc, names) })
 	}
-	for more := alsoNamed(source, destination, names); len(more) > 0; more = alsoNamed(source, destination, names) {
+	for range mostNames { // a cluster that notes another name whenever it is asked is not followed for ever
+		more := alsoNamed(source, destination, names)
+		if len(more) == 0 {
+			break
+		}
 		names = append(names, more...)
 		both(source, destination, func(f *observed) error { return f.readVolumes(ctx, sc, names) })
 	}
