@@ -232,7 +232,7 @@ func (p budgetPlanner) restoreBudget(name plan.SideName) *plan.Decision {
 // restoreOwn writes the author's form over each form of the migration, where one PodDisruptionBudget is about the whole application.
 func (p budgetPlanner) restoreOwn() *plan.Decision {
 	split := p.layout.moved > 0 && !p.whole() && !p.Spec.SameNamespace
-	if p.Focused || split || p.Record.Baseline.DisruptionBudget == nil {
+	if split || p.Record.Baseline.DisruptionBudget == nil {
 		return nil
 	}
 	for _, name := range p.budgetSides() {

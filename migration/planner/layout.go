@@ -135,6 +135,9 @@ func (p foreignPlanner) heed() *plan.Decision {
 	if decision == nil || decision.Record != nil || !p.Deleting {
 		return decision
 	}
+	if p.Focused { // the budgets are decided on all ordinals
+		return cmp.Or(settleOf(p.View).keepPolicies(), done())
+	}
 	return cmp.Or(budgetPlanner(p).restoreOwn(), settleOf(p.View).keepPolicies(), lossPlanner(p).letGo())
 }
 
