@@ -64,7 +64,7 @@ func (t *Target) Request(ctx context.Context) string {
 	case code >= http.StatusMultipleChoices && code < http.StatusBadRequest:
 		return t.redirected(code, answer.Header.Get("Location"))
 	case code < http.StatusOK || code >= http.StatusMultipleChoices:
-		return t.failure(fmt.Sprintf("answers HTTP %d", code), "see what it answers: "+shell.Command("curl", "-i", t.url.String()))
+		return t.failure(fmt.Sprintf("answers HTTP %d", code), "ask it as well: "+shell.Command("curl", "-i", t.url.String()))
 	}
 	return t.read(answer.Body)
 }
@@ -111,7 +111,7 @@ func (t *Target) unanswered(err error) string {
 	case network, errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		return t.failure("closes the connection without an answer", reach)
 	}
-	return t.failure("answers with what is no HTTP", "check its scheme and port")
+	return t.failure("does not answer in HTTP", "check its scheme and port")
 }
 
 func timedOut(err error) bool {

@@ -104,9 +104,9 @@ func TestP1Request(t *testing.T) {
 		"redirects to a path":    {plain(redirect("/well")), []string{"probe http://127.0.0.1:", "/well itself"}, false},
 		"redirects to nothing":   {plain(redirect("")), []string{"redirects (HTTP 302) to no URL", "probe a URL that answers itself"}, false},
 		"redirects to what acts": {plain(redirect("https://a/\u202e\u009b2J")), []string{"redirects (HTTP 302)"}, false},
-		"answers garbage":        {func(t *testing.T) string { return raw(t, "secret \x1b[2J\x00\xff garbage\r\n\r\n") }, []string{"answers with what is no HTTP", "check its scheme and port"}, false},
-		"answers another line":   {func(t *testing.T) string { return raw(t, "HTTP/1.1 secret OK\r\n\r\n") }, []string{"answers with what is no HTTP"}, false},
-		"has endless headers":    {func(t *testing.T) string { return raw(t, "HTTP/1.1 200 OK\r\nSecret: "+strings.Repeat("s", 1<<20)) }, []string{"answers with what is no HTTP"}, false},
+		"answers garbage":        {func(t *testing.T) string { return raw(t, "secret \x1b[2J\x00\xff garbage\r\n\r\n") }, []string{"does not answer in HTTP", "check its scheme and port"}, false},
+		"answers another line":   {func(t *testing.T) string { return raw(t, "HTTP/1.1 secret OK\r\n\r\n") }, []string{"does not answer in HTTP"}, false},
+		"has endless headers":    {func(t *testing.T) string { return raw(t, "HTTP/1.1 200 OK\r\nSecret: "+strings.Repeat("s", 1<<20)) }, []string{"does not answer in HTTP"}, false},
 		"closes the connection":  {func(t *testing.T) string { return raw(t, "") }, []string{"closes the connection without an answer", "curl"}, false},
 		"breaks its answer off":  {func(t *testing.T) string { return raw(t, "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nsecret") }, []string{"has broken its answer off", "see the logs"}, false},
 		"has nobody there": {func(*testing.T) string {

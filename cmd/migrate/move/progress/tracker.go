@@ -256,7 +256,7 @@ func (t *Tracker) holdEvents(now time.Time, m *api.Migration, outcome migration.
 		stalled := t.reported != nil && t.reported.Stalled
 		t.reported, t.Hold = nil, nil
 		if stalled && outcome.Finished == nil {
-			return []Event{t.Event(now, Resumed, "going on: what had stalled it is gone").of(t.inFlight())}
+			return []Event{t.Event(now, Resumed, "it continues: nothing stalls it any more").of(t.inFlight())}
 		}
 		return nil
 	}
@@ -344,7 +344,7 @@ func (t *Tracker) Stopped(now time.Time) Event {
 		case h.Step == api.StepAwaitReadiness:
 			text += ", and starts by itself"
 		default:
-			text += ", and stays down until the run goes on"
+			text += ", and stays down until the run continues"
 		}
 	}
 	e := t.Event(now, Stopped, text).of(t.inFlight())

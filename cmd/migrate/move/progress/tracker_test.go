@@ -283,7 +283,7 @@ func TestSealed(t *testing.T) {
 func TestStopped(t *testing.T) {
 	for step, want := range map[api.Step]string{
 		api.StepReserveBudget:  "stopped: 0 of 2 ordinals are moved; ordinal 1 is in flight (reserve the disruption budget)",
-		api.StepCarryVolumes:   "stopped: 0 of 2 ordinals are moved; ordinal 1 is in flight (carry its volumes over), and stays down until the run goes on",
+		api.StepCarryVolumes:   "stopped: 0 of 2 ordinals are moved; ordinal 1 is in flight (carry its volumes over), and stays down until the run continues",
 		api.StepAwaitReadiness: "stopped: 0 of 2 ordinals are moved; ordinal 1 is in flight (wait until it is available), and starts by itself",
 	} {
 		m := movetest.Moving(0, 2)
