@@ -286,28 +286,22 @@ func (p *printer) words(w *model, base *api.Baseline) {
 	}
 }
 
-// authorBounds are the worlds of authors: what every run of the tests explores, and what verify-model does.
+// authorBounds are the worlds of authors.
 func authorBounds() []bound {
 	d := pdbtest.MaxUnavailable
-	all := []bound{
+	return []bound{
 		{"2, no budget, authors", plantest.Scenario{Replicas: 2}, 1, kindsOfFault{authors}, nil},
 		{"3, d 2, authors", plantest.Scenario{Replicas: 3, Budget: d(2)}, 1, kindsOfFault{authors}, nil},
 		{"1, d 1, authors, evictions", plantest.Scenario{Replicas: 1, Budget: d(1)}, 2, kindsOfFault{authors, evicting}, nil},
 		{"1, no budget, authors, modes", plantest.Scenario{Replicas: 1}, 2, kindsOfFault{authors, turns}, nil},
 	}
-	switch {
-	case *modelBound == "full":
-		return all
-	case *modelBound == "tiny", *modelBound == "" && raceDetector:
-		return all[:1]
-	}
-	return all[:2]
 }
 
 // TestModelOfAuthors explores every state of moves whose PodDisruptionBudget its author creates, lowers, raises, replaces, renames
 // or doubles at any moment (H2, H3). Each form is recorded before it is overwritten, d follows the last one, and the end restores it.
 func TestModelOfAuthors(t *testing.T) {
-	exploreAll(t, authorBounds(), findings{})
+	tiny, small := func() []bound { return authorBounds()[:1] }, func() []bound { return authorBounds()[:2] }
+	exploreAll(t, within(tiny, small, authorBounds), ofRebind)
 }
 
 // TestH3ToolAtAGate: a tool that puts its version back while the move waits at a gate is named, and not fought.

@@ -168,6 +168,9 @@ func (b bound) cells() []string {
 	if b.Spec.NameOrdinals {
 		also = append(also, pick(b.Spec.DropNames, "a name for each ordinal until the end", "a name for each ordinal"))
 	}
+	if b.Copies > 0 {
+		also = append(also, "what is copied is replaced")
+	}
 	if b.Spec.MinReady > 0 {
 		also = append(also, "minReadySeconds")
 	}

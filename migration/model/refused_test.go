@@ -116,17 +116,20 @@ func onItsWay(s plan.Snapshot) bool {
 	return !found || !pod.Ready || pod.Terminating
 }
 
-// TestModelOfWhatEnds explores every state of small migrations in which what the checks had found ends on the way: no ordinal is
-// stopped that would not start on the other side, no pod is left without what it needs, and each run comes to an end, or to a true
-// reason (I6, I7).
-func TestModelOfWhatEnds(t *testing.T) {
+// endingBounds are the worlds in which what the checks had found ends on the way.
+func endingBounds() []bound {
 	kinds := kindsOfFault{closes, slow, turns}
-	exploreAll(t, []bound{
+	return []bound{
 		{"1 claim, a side shuts", plantest.Scenario{Replicas: 1, Templates: oneClaim, Budget: pdbtest.MaxUnavailable(1)}, 1, kinds, nil},
 		{"2, a side shuts, 2", plantest.Scenario{Replicas: 2, Budget: pdbtest.MaxUnavailable(1)}, 2, kindsOfFault{closes, turns}, nil},
 		{"2, what is copied is replaced, 2", plantest.Scenario{Replicas: 2, Copies: 1}, 2, kindsOfFault{closes, turns, deletion}, nil},
 		{"1 claim, refused writes", plantest.Scenario{Replicas: 1, Templates: oneClaim, Budget: pdbtest.MaxUnavailable(1)}, 1, kindsOfFault{bars}, nil},
 		{"2, refused writes", plantest.Scenario{Replicas: 2, Budget: pdbtest.MaxUnavailable(1)}, 1, kindsOfFault{bars}, nil},
 		{"1, what is copied is replaced, writes, 2", plantest.Scenario{Replicas: 1, Copies: 1}, 2, kindsOfFault{closes, faulty}, nil},
-	}, findings{})
+	}
 }
+
+// TestModelOfWhatEnds explores every state of small migrations in which what the checks had found ends on the way: no ordinal is
+// stopped that would not start on the other side, no pod is left without what it needs, and each run comes to an end, or to a true
+// reason (I6, I7).
+func TestModelOfWhatEnds(t *testing.T) { exploreAll(t, endingBounds(), ofRebind) }
