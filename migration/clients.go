@@ -1,9 +1,13 @@
 package migration
 
 import (
+	"cmp"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sliceshift/sliceshift/internal/records"
 	"github.com/sliceshift/sliceshift/migration/health"
@@ -11,12 +15,16 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// clients measure what clients of one migration's application see, as its spec.probe asks for. A pass only tells them what goes on and
+// clients measure what clients of one migration's application see, as its spec.probe asks for. A pass only hands them the Migration and
 // writes down what they have counted: none waits for them, and no decision reads them.
 type clients struct {
-	clock   clock.PassiveClock
-	allowed health.Addresses
-	tally   *probe.Tally
+	clock clock.PassiveClock
+	// allowed are where requests may lead, and servers where a Prometheus may be, whose token is in secrets.
+	allowed, servers health.Addresses
+	secrets          health.Secrets
+	tally            *probe.Tally
+	// meter asks a Prometheus instead; nil: none is asked.
+	meter *probe.Meter
 	// asked is the probe whose requests are sent; nil: none are. stop ends that.
 	asked *api.ProbeSpec
 	stop  func()
@@ -33,20 +41,41 @@ func (c *clients) follow(m *api.Migration) {
 	if records.Completed(m) != "" || m.Spec.Mode == api.ModePause && m.Status.Handoff == nil {
 		wanted = nil
 	}
-	if c.asked != nil && wanted != nil && *c.asked == *wanted {
+	if c.asked != nil && wanted != nil && equality.Semantic.DeepEqual(c.asked, wanted) {
 		return
 	}
 	c.close()
 	if wanted == nil {
 		return
 	}
-	c.asked = new(*wanted)
-	target, err := probe.NewTarget(wanted.URL, c.allowed)
-	if err != nil {
+	c.asked = wanted.DeepCopy()
+	if err := c.start(m); err != nil {
+		c.meter = nil
 		c.tally.Refuse("no request is sent: spec." + err.Error())
-		return
 	}
-	c.stop = probe.Start(target, c.tally, c.clock)
+}
+
+// start begins to do what is asked for.
+func (c *clients) start(m *api.Migration) error {
+	if c.asked.Prometheus == nil {
+		target, err := probe.NewTarget(c.asked.URL, c.allowed)
+		if err != nil {
+			return err
+		}
+		c.meter, c.stop = nil, probe.Start(target, c.tally, c.clock)
+		return nil
+	}
+	about := probe.About{
+		Migration: client.ObjectKeyFromObject(m), StatefulSet: types.NamespacedName{Namespace: cmp.Or(m.Spec.Source.Namespace, m.Namespace), Name: m.Spec.Source.Name},
+		Began: m.Status.Baseline.StartTime.Time,
+	}
+	meter, err := probe.NewMeter(*c.asked.Prometheus, about, c.servers, c.secrets, c.clock)
+	if err != nil {
+		return err
+	}
+	meter.Continue(c.tally.Status(c.clock.Now()))
+	c.meter, c.stop = meter, meter.Start()
+	return nil
 }
 
 // begin begins to count once a migration has begun, from what an earlier process has written of it, and reports whether it has. What was
@@ -69,6 +98,9 @@ func (c *clients) figures(now time.Time) *api.ProbeStatus {
 	if c.tally == nil {
 		return nil
 	}
+	if c.meter != nil {
+		return c.meter.Status()
+	}
 	return c.tally.Status(now)
 }
 
@@ -77,7 +109,7 @@ func (c *clients) render(m *api.Migration, now time.Time) {
 	if c.tally == nil {
 		return
 	}
-	m.Status.Probe = c.tally.Status(now)
+	m.Status.Probe = c.figures(now)
 	if h := m.Status.History; h != nil {
 		for i := range h.Handoffs {
 			past := &h.Handoffs[i]

@@ -1,13 +1,17 @@
 package migration
 
 import (
+	"context"
+	"io"
 	"net/http"
 	"net/http/httptest"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/utils/clock"
 
 	"github.com/sliceshift/sliceshift/migration/health"
@@ -61,6 +65,36 @@ func TestP1ClientsRefused(t *testing.T) {
 	c.render(m, time.Now())
 	if c.stop != nil || m.Status.Probe == nil || !strings.Contains(m.Status.Probe.Message, "no request is sent: spec.probe.url begins with http://") || !strings.Contains(m.Status.Probe.Message, "gates.probes") {
 		t.Errorf("%+v", m.Status.Probe)
+	}
+}
+
+// TestP1ClientsOfAPrometheus: a Prometheus is asked about the StatefulSet and the time since the move began, and what it has counted is
+// the figure; one that may not be asked is not.
+func TestP1ClientsOfAPrometheus(t *testing.T) {
+	asked := make(chan string, 100)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked <- r.FormValue("query")
+		_, _ = io.WriteString(w, `{"status":"success","data":{"resultType":"vector","result":[{"metric":{},"value":[1,"8"]}]}}`)
+	}))
+	t.Cleanup(server.Close)
+	m := probed("")
+	m.Namespace, m.Spec.Source.Name = "shop", "web"
+	m.Spec.Probe.Prometheus = &api.PrometheusProbe{PrometheusServer: api.PrometheusServer{Address: server.URL}, Requests: "${namespace}/${statefulset}[${since}]", Failed: "f"}
+	refused := clients{clock: clock.RealClock{}}
+	if refused.follow(m); refused.stop != nil || !strings.Contains(refused.figures(time.Now()).Message, "gates.prometheus") {
+		t.Errorf("%+v", refused.figures(time.Now()))
+	}
+	c := clients{clock: clock.RealClock{}, servers: health.Addresses{Any: true}}
+	t.Cleanup(c.close)
+	c.follow(m)
+	if query := <-asked; !regexp.MustCompile(`^shop/web\[6[0-9]s\]$`).MatchString(query) {
+		t.Errorf("it is asked %q", query)
+	}
+	err := wait.PollUntilContextTimeout(t.Context(), 10*time.Millisecond, 5*time.Second, true, func(context.Context) (bool, error) {
+		return c.figures(time.Now()) != nil, nil
+	})
+	if got := c.figures(time.Now()); err != nil || got.Requests != 8 || got.Failed != 8 {
+		t.Errorf("%+v, %v", got, err)
 	}
 }
 

@@ -155,7 +155,7 @@ func NewEngine(m *api.Migration, options Options) *Engine {
 	sides := &endpoint.Pair{Source: source, Destination: destination}
 	e := &Engine{
 		clock: options.Clock, traffic: options.Traffic, records: told{options.Records}, notify: options.Notify, state: pass.State{Holder: options.Holder}, sides: sides, policy: options.Policy, onward: options.Onward, heart: newHeart(options),
-		clients:     clients{clock: options.Clock, allowed: options.Probes},
+		clients:     clients{clock: options.Clock, allowed: options.Probes, servers: options.Addresses, secrets: options.Secrets},
 		connections: map[plan.SideName]*clusters.Connection{plan.SourceSide: options.Source, plan.DestinationSide: options.Destination},
 	}
 	e.askers = func(gate api.HealthGate) (health.Asker, error) {

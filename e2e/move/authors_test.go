@@ -127,7 +127,7 @@ func (j judged) authorsWithRights() {
 			m := migrationOf("web", "mover", "", "")
 			for i, secret := range secrets {
 				m.Spec.Gates = append(m.Spec.Gates, api.HealthGate{Name: fmt.Sprint("gate-", i), At: []api.GatePoint{api.GateAtEnd}, Prometheus: &api.PrometheusGate{
-					Address: "https://prometheus", Query: "up", Expression: "true", BearerTokenSecretRef: &api.SecretKeyReference{Name: secret},
+					PrometheusServer: api.PrometheusServer{Address: "https://prometheus", BearerTokenSecretRef: &api.SecretKeyReference{Name: secret}}, Query: "up", Expression: "true",
 				}})
 			}
 			return m

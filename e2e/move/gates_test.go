@@ -262,7 +262,7 @@ func TestGateOfMetrics(t *testing.T) {
 			t.Parallel()
 			server := newMetrics(t, tc.body)
 			gate := quick(api.HealthGate{Name: "lag", At: []api.GatePoint{api.GateBeforeStop}, Prometheus: &api.PrometheusGate{
-				Address: server.URL, Query: `up{pod="${pod}"}`, Expression: "result.all(r, r == 1.0)",
+				PrometheusServer: api.PrometheusServer{Address: server.URL}, Query: `up{pod="${pod}"}`, Expression: "result.all(r, r == 1.0)",
 			}})
 			v := newMove(t, harness.Usual(2), harness.AcrossClusters, withGates(gate))
 			held := false

@@ -50,7 +50,7 @@ func ofMetrics(body, reason, says string) func(*move, *testing.T) trouble {
 	return func(v *move, t *testing.T) trouble {
 		server := newMetrics(t, oneSeries)
 		v.Migration.Spec.Gates = []api.HealthGate{unhurried(api.HealthGate{Prometheus: &api.PrometheusGate{
-			Address: server.URL, Query: `up{pod="${pod}"}`, Expression: "result.all(r, r == 1.0)",
+			PrometheusServer: api.PrometheusServer{Address: server.URL}, Query: `up{pod="${pod}"}`, Expression: "result.all(r, r == 1.0)",
 		}})}
 		return trouble{
 			breaks: func(*fixture.Mover) error { return server.answer(body) }, mends: func(*fixture.Mover) error { return server.answer(oneSeries) },
@@ -89,8 +89,7 @@ func ofSecret(patch, reason, says string) func(*move, *testing.T) trouble {
 		_, err := secrets.Create(v.Ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "token"}, StringData: map[string]string{"value": theToken}}, metav1.CreateOptions{})
 		v.Must(err)
 		v.Migration.Spec.Gates = []api.HealthGate{unhurried(api.HealthGate{Prometheus: &api.PrometheusGate{
-			Address: server.URL, Query: "up", Expression: "result[0] == 1.0", BearerTokenSecretRef: &api.SecretKeyReference{Name: "token"},
-			CABundle: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}),
+			PrometheusServer: api.PrometheusServer{Address: server.URL, BearerTokenSecretRef: &api.SecretKeyReference{Name: "token"}, CABundle: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})}, Query: "up", Expression: "result[0] == 1.0",
 		}})}
 		write := func(patch string) func(*fixture.Mover) error {
 			return func(*fixture.Mover) error {

@@ -79,7 +79,7 @@ func gatesWithTokens(server string, authority []byte) []api.HealthGate {
 	var gates []api.HealthGate
 	prometheus := func(name, path, key string) {
 		gates = append(gates, quick(api.HealthGate{Name: "gate-" + name, At: []api.GatePoint{api.GateBeforeStop}, Prometheus: &api.PrometheusGate{
-			Address: server + path, Query: "up", Expression: "result[0].value > 0.0", CABundle: authority, BearerTokenSecretRef: &api.SecretKeyReference{Name: "gate", Key: key},
+			PrometheusServer: api.PrometheusServer{Address: server + path, CABundle: authority, BearerTokenSecretRef: &api.SecretKeyReference{Name: "gate", Key: key}}, Query: "up", Expression: "result[0].value > 0.0",
 		}}))
 	}
 	prometheus("answers", "", "value")

@@ -36,10 +36,12 @@ type Purpose struct {
 	User, Query string
 }
 
-// ofPrometheus is the purpose of the address of a Prometheus gate.
-var ofPrometheus = Purpose{
-	Field: "prometheus.address", Setting: "gates.prometheus",
-	User: "name a token in prometheus.bearerTokenSecretRef", Query: "remove it, and write the query into prometheus.query",
+// ofPrometheus is the purpose of the address of a Prometheus, which a field of a Migration describes.
+func ofPrometheus(field string) Purpose {
+	return Purpose{
+		Field: field + ".address", Setting: "gates.prometheus",
+		User: "name a token in " + field + ".bearerTokenSecretRef", Query: "remove it, and write the query where queries are",
+	}
 }
 
 // Allow returns where an address leads, and whether its connections are to be judged by where they really go. The error is an

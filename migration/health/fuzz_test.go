@@ -89,7 +89,7 @@ func FuzzAddress(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		u, judge, err := Addresses{}.Allow(ofPrometheus, text)
+		u, judge, err := Addresses{}.Allow(ofPrometheus("prometheus"), text)
 		if err != nil {
 			return
 		}

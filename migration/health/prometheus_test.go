@@ -121,7 +121,7 @@ func TestPrometheus(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			gate := api.HealthGate{Prometheus: &api.PrometheusGate{Address: server.URL, Query: tc.query, Expression: tc.expression}}
+			gate := api.HealthGate{Prometheus: &api.PrometheusGate{PrometheusServer: api.PrometheusServer{Address: server.URL}, Query: tc.query, Expression: tc.expression}}
 			got := ask(t.Context(), t, gate, Sides{Addresses: Addresses{Any: true}}, web2)
 			tc.want.check(t, got)
 			if strings.Contains(got.Message, secretBody) {
@@ -130,11 +130,11 @@ func TestPrometheus(t *testing.T) {
 		})
 	}
 	t.Run("silent", func(t *testing.T) {
-		gate := api.HealthGate{Prometheus: &api.PrometheusGate{Address: server.URL, Query: "silent", Expression: "true"}}
+		gate := api.HealthGate{Prometheus: &api.PrometheusGate{PrometheusServer: api.PrometheusServer{Address: server.URL}, Query: "silent", Expression: "true"}}
 		none("gives no answer").check(t, ask(shortly(t), t, gate, Sides{Addresses: Addresses{Any: true}}, web2))
 	})
 	t.Run("away", func(t *testing.T) {
-		gate := api.HealthGate{Prometheus: &api.PrometheusGate{Address: "http://127.0.0.1:1", Query: "up", Expression: "true"}}
+		gate := api.HealthGate{Prometheus: &api.PrometheusGate{PrometheusServer: api.PrometheusServer{Address: "http://127.0.0.1:1"}, Query: "up", Expression: "true"}}
 		none("gives no answer", "connection refused").check(t, ask(t.Context(), t, gate, Sides{Addresses: Addresses{Any: true}}, web2))
 	})
 }
@@ -167,7 +167,7 @@ func TestPrometheusToken(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			gate := &api.PrometheusGate{Address: tc.address, Query: "who", Expression: "result[0] == 1", CABundle: tc.authority}
+			gate := &api.PrometheusGate{PrometheusServer: api.PrometheusServer{Address: tc.address, CABundle: tc.authority}, Query: "who", Expression: "result[0] == 1"}
 			if tc.secret != "" {
 				gate.BearerTokenSecretRef = &api.SecretKeyReference{Name: tc.secret, Key: tc.key}
 			}
@@ -221,7 +221,7 @@ func TestAddresses(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			_, judge, err := tc.of.Allow(ofPrometheus, tc.address)
+			_, judge, err := tc.of.Allow(ofPrometheus("prometheus"), tc.address)
 			switch {
 			case tc.says == "" && err != nil:
 				t.Errorf("refused: %v", err)
@@ -240,12 +240,12 @@ func TestNameThatLeadsHere(t *testing.T) {
 	var requests atomic.Int32
 	server := httptest.NewTLSServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { requests.Add(1) }))
 	t.Cleanup(server.Close)
-	gate := api.PrometheusGate{Address: "https://prometheus.corp", Query: "up", Expression: "true"}
+	gate := api.PrometheusGate{PrometheusServer: api.PrometheusServer{Address: "https://prometheus.corp"}, Query: "up", Expression: "true"}
 	asker, err := newPrometheus(gate, nil, Sides{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	asker.address.Host = server.Listener.Addr().String() // as if the name had led there
+	asker.server.address.Host = server.Listener.Addr().String() // as if the name had led there
 	none("metadata service").check(t, asker.Ask(t.Context(), web2))
 	if requests.Load() > 0 {
 		t.Error("a request arrived")

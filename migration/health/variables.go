@@ -13,10 +13,27 @@ import (
 
 var variable = regexp.MustCompile(`\$\{([^}]*)\}`)
 
-// variables are what stands in a text for what is asked about. All of them are names of Kubernetes or
-// numbers: none can end a string of PromQL.
-func (s Subject) variables() map[string]string {
-	known := map[string]string{"namespace": s.Namespace, "statefulset": s.StatefulSet, "pod": s.Pod, "ordinal": ""}
+// Variables are what stands in a text for what is asked about, by name. All of them are names of Kubernetes, numbers or times: none
+// can end a string of PromQL.
+type Variables map[string]string
+
+// Check says which variable of a text there is not. The error is an *InvalidError.
+func (v Variables) Check(field, text string) error {
+	for _, found := range variable.FindAllStringSubmatch(text, -1) {
+		if _, is := v[found[1]]; !is {
+			return refuse(api.ReasonGateInvalid, fmt.Sprintf("%s: there is no ${%.63s}; there are ${%s}", field, found[1], strings.Join(slices.Sorted(maps.Keys(v)), "}, ${")))
+		}
+	}
+	return nil
+}
+
+// Fill puts in what variables stand for.
+func (v Variables) Fill(text string) string {
+	return variable.ReplaceAllStringFunc(text, func(found string) string { return v[found[2:len(found)-1]] })
+}
+
+func (s Subject) variables() Variables {
+	known := Variables{"namespace": s.Namespace, "statefulset": s.StatefulSet, "pod": s.Pod, "ordinal": ""}
 	if s.Ordinal != nil {
 		known["ordinal"] = strconv.Itoa(int(*s.Ordinal))
 	}
@@ -25,13 +42,11 @@ func (s Subject) variables() map[string]string {
 
 // checkText says what is wrong with a text that holds variables, for a gate that is asked at some points.
 func checkText(field, text string, points []api.GatePoint) error {
-	known := Subject{}.variables()
+	if err := (Subject{}).variables().Check(field, text); err != nil {
+		return err
+	}
 	for _, found := range variable.FindAllStringSubmatch(text, -1) {
-		name := found[1]
-		if _, is := known[name]; !is {
-			return refuse(api.ReasonGateInvalid, fmt.Sprintf("%s: there is no ${%.63s}; there are ${%s}", field, name, strings.Join(slices.Sorted(maps.Keys(known)), "}, ${")))
-		}
-		if slices.Contains(points, api.GateAtEnd) && (name == "ordinal" || name == "pod") {
+		if name := found[1]; slices.Contains(points, api.GateAtEnd) && (name == "ordinal" || name == "pod") {
 			return refuse(api.ReasonGateInvalid, fmt.Sprintf("%s: ${%s} stands for nothing AtEnd, where no single ordinal is asked about; leave it out, or use one gate for each point", field, name))
 		}
 	}
@@ -39,7 +54,4 @@ func checkText(field, text string, points []api.GatePoint) error {
 }
 
 // fill puts in what variables stand for.
-func (s Subject) fill(text string) string {
-	known := s.variables()
-	return variable.ReplaceAllStringFunc(text, func(found string) string { return known[found[2:len(found)-1]] })
-}
+func (s Subject) fill(text string) string { return s.variables().Fill(text) }

@@ -31,7 +31,7 @@ func ClientsOf(m *api.Migration) *Clients {
 	}
 	c := &Clients{Text: ProbeText(*p), ClientRequests: p.ClientRequests, Message: p.Message, FailureTime: known(p.FailureTime), Time: p.Time.UTC()}
 	if m.Spec.Probe != nil {
-		c.URL = m.Spec.Probe.URL
+		c.URL = m.Spec.Probe.Asked()
 	}
 	return c
 }
@@ -46,15 +46,17 @@ func ProbeText(p api.ProbeStatus) string {
 	if c.OutageMilliseconds > 0 {
 		text += ", for " + length(time.Duration(c.OutageMilliseconds)*time.Millisecond) + " in a row at most"
 	}
-	if c.Requests > c.Failed {
+	switch {
+	case c.Requests > c.Failed && c.LongestMilliseconds > 0:
 		text += fmt.Sprintf("; p50 %s ms, p99 %s ms, longest %s ms", grouped(c.P50Milliseconds), grouped(c.P99Milliseconds), grouped(c.LongestMilliseconds))
+	case c.Requests > c.Failed && c.P99Milliseconds > 0: // all that a Prometheus knows
+		text += fmt.Sprintf("; p99 %s ms", grouped(c.P99Milliseconds))
 	}
-	if p.Message != "" {
-		text += "; the last failure"
-		if !p.FailureTime.IsZero() {
-			text += ", at " + moment(p.FailureTime.Time)
-		}
-		text += ": " + p.Message
+	switch {
+	case p.Message != "" && !p.FailureTime.IsZero():
+		text += "; the last failure, at " + moment(p.FailureTime.Time) + ": " + p.Message
+	case p.Message != "":
+		text += "; " + p.Message
 	}
 	return text
 }

@@ -15,10 +15,12 @@ import (
 func TestProbeText(t *testing.T) {
 	at := metav1.NewMicroTime(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
 	for want, p := range map[string]api.ProbeStatus{
-		"0 of 1,204 requests failed; p50 4 ms, p99 12 ms, longest 1,230 ms":             {ClientRequests: api.ClientRequests{Requests: 1204, P50Milliseconds: 4, P99Milliseconds: 12, LongestMilliseconds: 1230}},
-		"none of 2 requests is answered yet":                                            {ClientRequests: api.ClientRequests{Unanswered: 2}},
-		"0 of 5 requests failed (2 not answered yet); p50 0 ms, p99 0 ms, longest 0 ms": {ClientRequests: api.ClientRequests{Requests: 5, Unanswered: 2}},
-		"no request is sent: probe.url is no URL":                                       {Message: "no request is sent: probe.url is no URL"},
+		"0 of 1,204 requests failed; p50 4 ms, p99 12 ms, longest 1,230 ms": {ClientRequests: api.ClientRequests{Requests: 1204, P50Milliseconds: 4, P99Milliseconds: 12, LongestMilliseconds: 1230}},
+		"none of 2 requests is answered yet":                                {ClientRequests: api.ClientRequests{Unanswered: 2}},
+		"0 of 5 requests failed (2 not answered yet)":                       {ClientRequests: api.ClientRequests{Requests: 5, Unanswered: 2}},
+		"3 of 90,412 requests failed; p99 120 ms":                           {ClientRequests: api.ClientRequests{Requests: 90412, Failed: 3, P99Milliseconds: 120}},
+		"0 of 7 requests failed; Prometheus https://p gives no answer":      {ClientRequests: api.ClientRequests{Requests: 7}, Message: "Prometheus https://p gives no answer"},
+		"no request is sent: probe.url is no URL":                           {Message: "no request is sent: probe.url is no URL"},
 		"3 of 3 requests failed, for 2.1s in a row at most; the last failure, at 2026-01-02 03:04:05: it does not answer": {
 			ClientRequests: api.ClientRequests{Requests: 3, Failed: 3, OutageMilliseconds: 2100}, Message: "it does not answer", FailureTime: at,
 		},

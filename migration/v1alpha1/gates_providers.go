@@ -184,8 +184,8 @@ type CELGate struct {
 	Expression string `json:"expression"`
 }
 
-// PrometheusGate evaluates a query now (an instant query of Prometheus' HTTP API).
-type PrometheusGate struct {
+// PrometheusServer is a Prometheus, and how it is reached.
+type PrometheusServer struct {
 	// address of the server, with the path that its API is below. It is asked from where the manager
 	// runs: by https, or an address that its settings name (gates.prometheus).
 	// +required
@@ -193,6 +193,19 @@ type PrometheusGate struct {
 	// +kubebuilder:validation:MaxLength=1024
 	// +kubebuilder:validation:Pattern=`^https?://`
 	Address string `json:"address"`
+	// bearerTokenSecretRef names a token that is shown to the server, by https only.
+	// +optional
+	BearerTokenSecretRef *SecretKeyReference `json:"bearerTokenSecretRef,omitempty"`
+	// caBundle are the authorities, in PEM, that the server's certificate is verified with. Default:
+	// those of the system.
+	// +optional
+	// +kubebuilder:validation:MaxLength=65536
+	CABundle []byte `json:"caBundle,omitempty"`
+}
+
+// PrometheusGate evaluates a query now (an instant query of Prometheus' HTTP API).
+type PrometheusGate struct {
+	PrometheusServer `json:",inline"`
 	// query in PromQL. ${ordinal}, ${pod}, ${statefulset} and ${namespace} stand for those that it is
 	// asked about.
 	// +required
@@ -205,14 +218,6 @@ type PrometheusGate struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=4096
 	Expression string `json:"expression"`
-	// bearerTokenSecretRef names a token that is shown to the server, by https only.
-	// +optional
-	BearerTokenSecretRef *SecretKeyReference `json:"bearerTokenSecretRef,omitempty"`
-	// caBundle are the authorities, in PEM, that the server's certificate is verified with. Default:
-	// those of the system.
-	// +optional
-	// +kubebuilder:validation:MaxLength=65536
-	CABundle []byte `json:"caBundle,omitempty"`
 }
 
 // JobGate runs a Job once for each pod of an ordinal that it is asked about, and once at the end: it passes when

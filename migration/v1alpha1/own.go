@@ -3,7 +3,7 @@ package v1alpha1
 import "slices"
 
 // OwnSecrets returns the names of the Secrets of a namespace that the Migration itself uses: its kubeconfigs, and the
-// tokens that its gates show to a Prometheus. They are in the Migration's own namespace and cluster, so a side with a
+// tokens that its gates and its probe show to a Prometheus. They are in the Migration's own namespace and cluster, so a side with a
 // kubeconfig has none.
 func (m *Migration) OwnSecrets(namespace string, kubeconfig *SecretKeyReference) []string {
 	if kubeconfig != nil || namespace != m.Namespace {
@@ -21,6 +21,9 @@ func (m *Migration) OwnSecrets(namespace string, kubeconfig *SecretKeyReference)
 		if gate.Prometheus != nil {
 			add(gate.Prometheus.BearerTokenSecretRef)
 		}
+	}
+	if p := m.Spec.Probe; p != nil && p.Prometheus != nil {
+		add(p.Prometheus.BearerTokenSecretRef)
 	}
 	return names
 }

@@ -2,15 +2,48 @@ package v1alpha1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// ProbeSpec says how the application is asked, as its clients ask it, while it moves.
+// ProbeSpec says how it is measured what clients of the application see while it moves. What it comes to decides nothing.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.url) != has(self.prometheus)",message="exactly one of url and prometheus says what is asked"
 type ProbeSpec struct {
 	// url that is requested by GET, five times a second, from where the migration is driven. A request succeeds if its answer has a status
-	// from 200 to 299 and ends within two seconds. A redirect is a failure. What requests come to decides nothing.
-	// +required
+	// from 200 to 299 and ends within two seconds. A redirect is a failure.
+	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=512
 	// +kubebuilder:validation:Pattern=`^https?://`
-	URL string `json:"url"`
+	URL string `json:"url,omitempty"`
+	// prometheus is asked every 15 s what it has counted of the requests of clients.
+	// +optional
+	Prometheus *PrometheusProbe `json:"prometheus,omitempty"`
+}
+
+// Asked is the address that is asked.
+func (p ProbeSpec) Asked() string {
+	if p.Prometheus != nil {
+		return p.Prometheus.Address
+	}
+	return p.URL
+}
+
+// PrometheusProbe are queries in PromQL for what clients have seen since the migration began. In each ${since} stands for the time since
+// then, as in increase(http_requests_total[${since}]), and ${namespace} and ${statefulset} for those of the source.
+type PrometheusProbe struct {
+	PrometheusServer `json:",inline"`
+	// requests is how many there were.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=4096
+	Requests string `json:"requests"`
+	// failed is how many of them failed; no series: none did.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=4096
+	Failed string `json:"failed"`
+	// p99 is within how many seconds 99 of 100 were answered.
+	// +optional
+	// +kubebuilder:validation:MaxLength=4096
+	P99 string `json:"p99,omitempty"`
 }
 
 // ClientRequests are the requests of a probe in a time, and what they came to.

@@ -82,7 +82,7 @@ func Sense(spec api.MigrationSpec) string {
 		return "spec.schedule: " + s.Problem()
 	}
 	if spec.Probe != nil {
-		if _, err := probe.NewTarget(spec.Probe.URL, health.Addresses{Any: true}); err != nil {
+		if err := probe.Check(*spec.Probe); err != nil {
 			return "spec." + err.Error()
 		}
 	}

@@ -40,7 +40,7 @@ type Spec struct {
 	createNamespace bool
 	gates           string
 	hooks           string
-	probe           string
+	probe           probeFlags
 	recipe          recipe.Flags
 	schedule        schedule
 	pauseWriters    bool
@@ -72,6 +72,7 @@ const (
 	Gates          = "gates"
 	Hooks          = "hooks"
 	Probe          = "probe"
+	ProbeQuery     = "probe-query"
 	PauseWriters   = "pause-writers"
 	PausedByHand   = "paused-by-hand"
 )
@@ -96,7 +97,7 @@ func (f *Spec) Add(flags *pflag.FlagSet) {
 		f.schedule.add(flags)
 		flags.StringVar(&f.hooks, Hooks, "", "`FILE` with hooks: a field hooks, as in the spec of a Migration")
 		flags.StringVar(&f.gates, Gates, "", "`FILE` with health gates: a field gates, as in the spec of a Migration")
-		flags.StringVar(&f.probe, Probe, "", "request this `URL` five times a second while it moves, and report errors and latency as clients see them; nothing waits for the answers")
+		f.probe.add(flags)
 		f.recipe.Add(flags)
 		flags.BoolVar(&f.pauseWriters, PauseWriters, false, "pause who else writes the source, as its operator, a ScaledObject or Flux, by the setting that each documents, and end that at the end")
 		flags.StringSliceVar(&f.pausedByHand, PausedByHand, nil, "a writer that you have paused where it is not seen, as in the cluster of Argo CD: KIND/NAMESPACE/NAME")
@@ -192,8 +193,8 @@ func (f *Spec) Spec(source string, to Destination) (api.MigrationSpec, error) {
 	if spec.Gates, err = gates.read(f.gates); err != nil {
 		return spec, err
 	}
-	if f.probe != "" {
-		spec.Probe = &api.ProbeSpec{URL: f.probe}
+	if spec.Probe, err = f.probe.spec(); err != nil {
+		return spec, err
 	}
 	if spec.Schedule, err = f.schedule.spec(f.Given); err != nil {
 		return spec, err

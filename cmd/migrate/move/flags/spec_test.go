@@ -146,3 +146,27 @@ func TestSpecFlagsRefused(t *testing.T) {
 		})
 	}
 }
+
+// TestP1ProbeFlags: --probe takes a URL, or a Prometheus with its queries.
+func TestP1ProbeFlags(t *testing.T) {
+	requests, failed := "requests=sum(increase(r{code=\"a,b\"}[${since}]))", "failed=f"
+	for name, tc := range map[string]struct {
+		flags probeFlags
+		want  *api.ProbeSpec
+		says  string
+	}{
+		"none":            {probeFlags{}, nil, ""},
+		"a URL":           {probeFlags{target: "https://shop"}, &api.ProbeSpec{URL: "https://shop"}, ""},
+		"a Prometheus":    {probeFlags{"prom=https://p", []string{requests, failed}}, &api.ProbeSpec{Prometheus: &api.PrometheusProbe{PrometheusServer: api.PrometheusServer{Address: "https://p"}, Requests: requests[9:], Failed: "f"}}, ""},
+		"no queries":      {probeFlags{"prom=https://p", nil}, nil, "needs two queries"},
+		"queries alone":   {probeFlags{"", []string{failed}}, nil, "name it with --probe prom=URL"},
+		"another":         {probeFlags{"prom=https://p", []string{"errors=x"}}, nil, `and no "errors"`},
+		"twice":           {probeFlags{"prom=https://p", []string{failed, failed}}, nil, "needs one query"},
+		"queries for URL": {probeFlags{"https://shop", []string{failed}}, nil, "name it with --probe prom=URL"},
+	} {
+		got, err := tc.flags.spec()
+		if !cmp.Equal(got, tc.want) || (err == nil) != (tc.says == "") || err != nil && !strings.Contains(err.Error(), tc.says) {
+			t.Errorf("%s: %+v, %v", name, got, err)
+		}
+	}
+}

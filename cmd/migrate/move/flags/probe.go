@@ -1,0 +1,54 @@
+package flags
+
+import (
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/sliceshift/sliceshift/cmd/migrate/command"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+// ofPrometheus is what the value of --probe begins with where it is not a URL to request.
+const ofPrometheus = "prom="
+
+// probeFlags say how it is measured what clients see.
+type probeFlags struct {
+	target  string
+	queries []string
+}
+
+func (f *probeFlags) add(flags *pflag.FlagSet) {
+	flags.StringVar(&f.target, Probe, "", "request this `URL` five times a second while it moves, and report errors and latency as clients see them; prom=URL asks a Prometheus instead. Nothing waits for the answers")
+	flags.StringArrayVar(&f.queries, ProbeQuery, nil, "a query for --probe prom=URL, as `NAME=PROMQL`: requests and failed, how many there were since the move began, and p99 in seconds; ${since} stands for that time")
+}
+
+// spec is what was asked for; nil: nothing was.
+func (f *probeFlags) spec() (*api.ProbeSpec, error) {
+	server, metrics := strings.CutPrefix(f.target, ofPrometheus)
+	switch {
+	case !metrics && len(f.queries) > 0:
+		return nil, command.Usagef("--%s is a query for a Prometheus: name it with --%s %sURL", ProbeQuery, Probe, ofPrometheus)
+	case f.target == "":
+		return nil, nil
+	case !metrics:
+		return &api.ProbeSpec{URL: f.target}, nil
+	}
+	asked := &api.PrometheusProbe{PrometheusServer: api.PrometheusServer{Address: server}}
+	into := map[string]*string{"requests": &asked.Requests, "failed": &asked.Failed, "p99": &asked.P99}
+	for _, text := range f.queries {
+		name, query, _ := strings.Cut(text, "=")
+		to, known := into[name]
+		switch {
+		case !known:
+			return nil, command.Usagef("--%s has requests=PROMQL, failed=PROMQL and p99=PROMQL, and no %q", ProbeQuery, name)
+		case *to != "" || query == "":
+			return nil, command.Usagef("--%s %s=PROMQL needs one query", ProbeQuery, name)
+		}
+		*to = query
+	}
+	if asked.Requests == "" || asked.Failed == "" {
+		return nil, command.Usagef("--%s %sURL needs two queries: --%s 'requests=sum(increase(http_requests_total[${since}]))' and --%s 'failed=...'", Probe, ofPrometheus, ProbeQuery, ProbeQuery)
+	}
+	return &api.ProbeSpec{Prometheus: asked}, nil
+}

@@ -1,0 +1,165 @@
+package probe
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"sync"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+
+	"github.com/sliceshift/sliceshift/migration/health"
+	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+)
+
+const (
+	// Round is the time between two rounds of questions to a Prometheus, which scrapes as seldom.
+	Round = 15 * time.Second
+	// patience is how long an answer to one of its queries may take.
+	patience = 5 * time.Second
+	// field is where a Migration describes the Prometheus of a probe.
+	field = "probe.prometheus"
+)
+
+// Meter asks a Prometheus what clients have seen since a migration began. What it says is of all that time: a handoff is shorter
+// than the time between two scrapes.
+type Meter struct {
+	server *health.Prometheus
+	spec   api.PrometheusProbe
+	about  About
+	clock  clock.PassiveClock
+	mu     sync.Mutex
+	status *api.ProbeStatus
+}
+
+// About is what a Meter asks about.
+type About struct {
+	// Migration in whose namespace a token is, and the StatefulSet that it moves.
+	Migration, StatefulSet types.NamespacedName
+	// Began is when the migration began.
+	Began time.Time
+}
+
+func (a About) variables(now time.Time) health.Variables {
+	since := max(int64(now.Sub(a.Began)/time.Second), 1)
+	return health.Variables{"namespace": a.StatefulSet.Namespace, "statefulset": a.StatefulSet.Name, "since": fmt.Sprintf("%ds", since)}
+}
+
+// Check says why a spec cannot be asked, wherever that may lead. It connects to nothing.
+func Check(spec api.ProbeSpec) error {
+	anywhere := health.Addresses{Any: true}
+	if spec.Prometheus == nil {
+		_, err := NewTarget(spec.URL, anywhere)
+		return err
+	}
+	_, err := NewMeter(*spec.Prometheus, About{}, anywhere, health.Secrets{}, clock.RealClock{})
+	return err
+}
+
+// NewMeter returns a Meter, if its Prometheus may be asked. It connects to nothing.
+func NewMeter(spec api.PrometheusProbe, about About, allowed health.Addresses, secrets health.Secrets, times clock.PassiveClock) (*Meter, error) {
+	server, err := health.NewPrometheus(field, spec.PrometheusServer, allowed, secrets)
+	if err != nil {
+		return nil, err
+	}
+	for name, query := range map[string]string{"requests": spec.Requests, "failed": spec.Failed, "p99": spec.P99} {
+		if err := about.variables(about.Began).Check(field+"."+name, query); err != nil {
+			return nil, err
+		}
+	}
+	return &Meter{server: server, spec: spec, about: about, clock: times}, nil
+}
+
+// Continue has the Meter show what an earlier process has written until it knows better.
+func (m *Meter) Continue(before *api.ProbeStatus) { m.status = before }
+
+// Start begins to ask, and returns what ends that. Neither waits for anything.
+func (m *Meter) Start() (stop func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	go func() {
+		ticker := time.NewTicker(Round)
+		defer ticker.Stop()
+		for {
+			m.ask(ctx)
+			select {
+			case <-ctx.Done():
+				return
+			case <-ticker.C:
+			}
+		}
+	}()
+	return cancel
+}
+
+// Status is what clients have seen; nil: it is not known, and nothing is to be said.
+func (m *Meter) Status() *api.ProbeStatus {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.status.DeepCopy()
+}
+
+// ask asks all queries once. Figures stay as they were where one of them has no answer.
+func (m *Meter) ask(ctx context.Context) {
+	now := m.clock.Now()
+	figures, why := m.figures(ctx, now)
+	if ctx.Err() != nil {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if why == "" {
+		m.status = &api.ProbeStatus{ClientRequests: figures, Time: metav1.NewMicroTime(now)}
+		return
+	}
+	if m.status == nil {
+		m.status = &api.ProbeStatus{Time: metav1.NewMicroTime(now)}
+	}
+	m.status = m.status.DeepCopy()
+	m.status.Message = atMost(longestMessage, why)
+}
+
+// figures are what the queries come to, or why there are none.
+func (m *Meter) figures(ctx context.Context, now time.Time) (f api.ClientRequests, why string) {
+	requests, found, why := m.number(ctx, now, "requests", m.spec.Requests)
+	if why == "" && !found {
+		why = fmt.Sprintf("%s has counted nothing for %s.requests; check the names and labels in it", m.server, field)
+	}
+	if why != "" {
+		return f, why
+	}
+	failed, _, why := m.number(ctx, now, "failed", m.spec.Failed)
+	if why != "" {
+		return f, why
+	}
+	f.Requests, f.Failed = int64(math.Round(requests)), int64(math.Round(failed))
+	if m.spec.P99 != "" && f.Requests > f.Failed {
+		var p99 float64
+		p99, _, why = m.number(ctx, now, "p99", m.spec.P99)
+		f.P99Milliseconds = int64(math.Ceil(p99 * 1000))
+	}
+	return f, why
+}
+
+// most is what a figure is at most: all of it is exact in a float64.
+const most = 1 << 50
+
+// number is what a query has found, and whether it has found anything.
+func (m *Meter) number(ctx context.Context, now time.Time, name, query string) (value float64, found bool, why string) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	result, _, trouble := m.server.Numbers(ctx, m.about.Migration.Namespace, name, m.about.variables(now).Fill(query))
+	switch {
+	case trouble != nil:
+		return 0, false, short(trouble.Message)
+	case len(result) > 1:
+		return 0, false, fmt.Sprintf("%s answers %s.%s with %d series; let it add them up: sum(...)", m.server, field, name, len(result))
+	case len(result) == 0:
+		return 0, false, ""
+	case !(result[0] >= 0 && result[0] <= most):
+		return 0, false, fmt.Sprintf("%s answers %s.%s with %v, which is no count and no time; ask for the increase of a counter, or for a quantile", m.server, field, name, result[0])
+	}
+	return result[0], true, ""
+}
