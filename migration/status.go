@@ -242,8 +242,12 @@ func renderProgress(m *api.Migration, s plan.Snapshot, decision plan.Decision) {
 
 func renderSlices(m *api.Migration, s plan.Snapshot) {
 	if s.Source.Reach != plan.Seen || s.Destination.Reach != plan.Seen || planner.StartedByHand(s) != "" {
+		if m.Status.StaleSince == nil && m.Status.Source != nil && !s.Now.IsZero() {
+			m.Status.StaleSince = new(metav1.NewTime(s.Now))
+		}
 		return // what a lost destination had is known from here only
 	}
+	m.Status.StaleSince = nil
 	destination := s.Destination
 	if base := m.Status.Baseline; base != nil {
 		has := planner.DestinationSlice(s)

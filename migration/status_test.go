@@ -218,8 +218,13 @@ func TestSlicesAreTold(t *testing.T) {
 		unread := s
 		spoil(&unread)
 		unread.Source.Set.Replicas = 1
-		if renderSlices(m, unread); m.Status.Source.Replicas != 3 {
-			t.Errorf("%s cannot be read: %+v", name, m.Status.Source)
+		renderSlices(m, unread)
+		unread.Now = now.Add(time.Minute)
+		if renderSlices(m, unread); m.Status.Source.Replicas != 3 || m.Status.StaleSince == nil || !m.Status.StaleSince.Time.Equal(now) {
+			t.Errorf("V6: %s cannot be read: %+v, stale since %s", name, m.Status.Source, m.Status.StaleSince)
+		}
+		if renderSlices(m, s); m.Status.StaleSince != nil {
+			t.Errorf("V6: %s can be read again: stale since %s", name, m.Status.StaleSince)
 		}
 	}
 	few := m.DeepCopy()

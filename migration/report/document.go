@@ -114,13 +114,19 @@ func (r Report) facts() []page.Fact {
 
 // has is what a side has, as it was last seen.
 func (s Side) has() string {
-	if s.Replicas == 0 {
-		return ": no ordinals"
+	var text string
+	switch s.Replicas {
+	case 0:
+		text = ": no ordinals"
+	case 1:
+		text = fmt.Sprintf(": ordinal %d, %d available", s.Start, s.Available)
+	default:
+		text = fmt.Sprintf(": ordinals %d to %d, %d available", s.Start, s.Start+s.Replicas-1, s.Available)
 	}
-	if s.Replicas == 1 {
-		return fmt.Sprintf(": ordinal %d, %d available", s.Start, s.Available)
+	if s.AsOf != nil {
+		text += ", as of " + moment(*s.AsOf)
 	}
-	return fmt.Sprintf(": ordinals %d to %d, %d available", s.Start, s.Start+s.Replicas-1, s.Available)
+	return text
 }
 
 func (r Report) handoffs() page.Section {

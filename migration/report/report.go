@@ -85,6 +85,8 @@ type Side struct {
 	Start     int32 `json:"start"`
 	Replicas  int32 `json:"replicas"`
 	Available int32 `json:"available"`
+	// AsOf is when they were like this, if not both sides answer since.
+	AsOf *time.Time `json:"asOf,omitempty"`
 }
 
 // Handoff is one ordinal from one side to the other.
@@ -146,8 +148,8 @@ func Of(m *api.Migration, at Place, now time.Time) Report {
 	to, from, row := m.Spec.Destination, m.Spec.Source, view.NewRow(m, at.Run).At(m, now)
 	r := Report{
 		Name: m.Name, Namespace: m.Namespace, Cluster: at.Cluster, Record: at.Record, Time: now.UTC(), Mode: cmp.Or(m.Spec.Mode, api.ModeRun),
-		Source:      side(m.Status.Source, Side{Cluster: at.Cluster, Namespace: cmp.Or(from.Namespace, m.Namespace), StatefulSet: from.Name}),
-		Destination: side(m.Status.Destination, Side{Cluster: at.Destination, Namespace: cmp.Or(to.Namespace, m.Namespace), StatefulSet: cmp.Or(to.Name, from.Name)}),
+		Source:      side(row.Sides[0], Side{Cluster: at.Cluster, Namespace: cmp.Or(from.Namespace, m.Namespace), StatefulSet: from.Name}),
+		Destination: side(row.Sides[1], Side{Cluster: at.Destination, Namespace: cmp.Or(to.Namespace, m.Namespace), StatefulSet: cmp.Or(to.Name, from.Name)}),
 		AsOf:        row.AsOf, Moved: row.Moved, Total: row.Total, Warnings: m.Status.Warnings, Conditions: m.Status.Conditions,
 		Clients: ClientsOf(m), Handoffs: []Handoff{}, Stops: []Stop{}, Drivers: []Driver{},
 	}
@@ -175,10 +177,8 @@ func Of(m *api.Migration, at Place, now time.Time) Report {
 	return r
 }
 
-func side(seen *api.SliceStatus, s Side) Side {
-	if seen != nil {
-		s.Start, s.Replicas, s.Available = seen.Start, seen.Replicas, seen.Available
-	}
+func side(seen view.Side, s Side) Side {
+	s.Start, s.Replicas, s.Available, s.AsOf = seen.Start, seen.Replicas, seen.Available, seen.AsOf
 	return s
 }
 

@@ -52,6 +52,9 @@ type MigrationStatus struct {
 	// until that says something else.
 	// +optional
 	TurnedBack *CopyTurnedBack `json:"turnedBack,omitempty"`
+	// staleSince is since when source, destination and moved are as they were then, because not both sides answer; absent while they do.
+	// +optional
+	StaleSince *metav1.Time `json:"staleSince,omitempty"`
 	// startWithdrawn is the last start that the migration has taken back, because another writer has started the same ordinal on
 	// the other side. It is kept until spec.mode is Pause: until then no handoff begins.
 	// +optional

@@ -1055,6 +1055,10 @@ func (in *MigrationStatus) DeepCopyInto(out *MigrationStatus) {
 		*out = new(CopyTurnedBack)
 		(*in).DeepCopyInto(*out)
 	}
+	if in.StaleSince != nil {
+		in, out := &in.StaleSince, &out.StaleSince
+		*out = (*in).DeepCopy()
+	}
 	if in.StartWithdrawn != nil {
 		in, out := &in.StartWithdrawn, &out.StartWithdrawn
 		*out = new(StartWithdrawn)

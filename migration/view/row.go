@@ -153,6 +153,8 @@ type Side struct {
 	Available int32  `json:"available"`
 	// MaxUnavailable is how many evictions its PodDisruptionBudget allows; absent without one.
 	MaxUnavailable *int32 `json:"maxUnavailable,omitempty"`
+	// AsOf is when it was like this, if that is longer ago than the row's AsOf: not both sides answer since.
+	AsOf *time.Time `json:"asOf,omitempty"`
 }
 
 // Text says what a side has, for people.
@@ -164,12 +166,20 @@ func (s Side) Text() string {
 	if s.MaxUnavailable != nil {
 		text += fmt.Sprintf(", evictions allowed: %d", *s.MaxUnavailable)
 	}
-	return text
+	return text + s.asOf()
+}
+
+// asOf says when a side was as it is shown; empty: now.
+func (s Side) asOf() string {
+	if s.AsOf == nil {
+		return ""
+	}
+	return ", as of " + s.AsOf.Format(time.TimeOnly) + " UTC"
 }
 
 // BudgetText says how many replicas are available against the budget, for people.
 func (r Row) BudgetText() string {
-	return fmt.Sprintf("%d of %d available; %d may be unavailable at once", r.Sides[0].Available+r.Sides[1].Available, r.Replicas, r.Budget)
+	return fmt.Sprintf("%d of %d available; %d may be unavailable at once%s", r.Sides[0].Available+r.Sides[1].Available, r.Replicas, r.Budget, r.Sides[0].asOf())
 }
 
 func (s Side) has(ordinal int32) bool { return s.Start <= ordinal && ordinal < s.Start+s.Replicas }
@@ -255,7 +265,13 @@ func sidesOf(m *api.Migration) [2]Side {
 	if name := m.Annotations[records.DestinationNameAnnotationKey]; name != "" {
 		destination = name + "/" + destination
 	}
-	return [2]Side{sideOf(m.Status.Source, source), sideOf(m.Status.Destination, destination)}
+	sides := [2]Side{sideOf(m.Status.Source, source), sideOf(m.Status.Destination, destination)}
+	if stale := m.Status.StaleSince; stale != nil && records.Completed(m) == "" {
+		for i := range sides {
+			sides[i].AsOf = new(stale.UTC())
+		}
+	}
+	return sides
 }
 
 func sideOf(s *api.SliceStatus, name string) Side {

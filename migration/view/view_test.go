@@ -196,6 +196,21 @@ func TestV5LeftCountsDown(t *testing.T) {
 	}
 }
 
+// TestV6SidesAsOf: what was seen of both sides before one of them has stopped to answer is shown with that time, until the end.
+func TestV6SidesAsOf(t *testing.T) {
+	m := viewtest.Moving(2, 5)
+	if row := NewRow(m, false); row.Sides[0].AsOf != nil || strings.Contains(row.BudgetText()+row.Sides[0].Text(), "as of") {
+		t.Errorf("both answer: %+v", row.Sides)
+	}
+	m.Status.StaleSince = new(metav1.NewTime(time.Date(2026, 1, 2, 15, 56, 35, 0, time.UTC)))
+	row := NewRow(m, false)
+	for _, text := range []string{row.Sides[0].Text(), row.Sides[1].Text(), row.BudgetText()} {
+		if !strings.HasSuffix(text, ", as of 15:56:35 UTC") {
+			t.Errorf("%q", text)
+		}
+	}
+}
+
 // TestV4Down: the outage ends when the pod is Ready, and the soak begins; both are known of the ordinal in flight alone.
 func TestV4Down(t *testing.T) {
 	ago := func(d time.Duration) metav1.MicroTime { return metav1.NewMicroTime(viewtest.Noon.Add(-d)) }

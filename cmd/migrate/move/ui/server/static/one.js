@@ -17,13 +17,12 @@ export function showOne(main, at) {
   if (at.view !== 'now') return part(main, 'document', at, () => load(at, name));
   if (!detail) return;
   const { moved, total, leftSeconds, pace, budget, replicas, hold, ahead, handoff, ordinals, report, gates, hooks } = detail;
-  const available = sides[0].available + sides[1].available;
   part(main, 'facts', { moved, total, leftSeconds, pace, started: report.started, ended: report.ended, by: detail.state, driver: report.drivers.at(-1), mode: detail.mode, fewest: report.fewestAvailable, asOf: detail.asOf, driven: detail.driven, clients: report.clients?.text }, () => facts(detail));
   part(main, 'hold', hold, () => hold && holdPanel('hold-title', hold.stalled ? 'Stalled' : 'Waits', hold));
   part(main, 'ahead', ahead, () => ahead && holdPanel('ahead-title', 'Copies for later turns wait', ahead));
   part(main, 'ordinals', { ordinals, sides, back: handoff?.direction }, () => ordinals.length > 0 && ordinalsPanel(detail));
   part(main, 'handoff', handoff, () => handoff && handoffPanel(handoff, detail.steps));
-  part(main, 'budget', { budget, replicas, available }, () => replicas > 0 && budgetPanel(budget, replicas, available));
+  part(main, 'budget', { budget, replicas, sides }, () => replicas > 0 && budgetPanel(detail));
   part(main, 'asked', { gates, hooks }, () => (gates || hooks) && askedPanel(gates ?? [], hooks ?? []));
   part(main, 'handoffs', { past: report.handoffs, dropped: report.droppedHandoffs, replicas }, () => handoffsPanel(detail));
   part(main, 'stops', { stops: report.stops, dropped: report.droppedStops }, () => stopsPanel(report));
@@ -86,7 +85,11 @@ function copy(text) {
 
 const sideLine = (name, side) => el('p', { class: `side ${name}` }, el('b', {}, name), el('span', {}, sideName(side.name)),
   el('span', {}, side.replicas ? `${side.available} of ${side.replicas} available` : 'no ordinals'),
-  side.maxUnavailable != null && el('span', { class: 'faint' }, `evictions allowed: ${side.maxUnavailable}`));
+  side.maxUnavailable != null && el('span', { class: 'faint' }, `evictions allowed: ${side.maxUnavailable}`),
+  side.asOf && el('span', { class: 'faint' }, asOf(side)));
+
+// asOf says when a side was as it is shown, if not both sides answer since.
+const asOf = (side) => (side.asOf ? `as of ${whole(side.asOf)}` : '');
 
 function ordinalsPanel({ ordinals, sides, handoff }) {
   const tile = (o) => {
@@ -114,11 +117,12 @@ function handoffPanel(handoff, steps) {
       i < at && el('span', { 'aria-hidden': 'true' }, '✓ '), step.text, i < at && el('span', { class: 'unseen' }, ', done'), i === at && el('span', { class: 'took' }, age(handoff.stepTime ?? handoff.startTime))))));
 }
 
-function budgetPanel(budget, replicas, available) {
+function budgetPanel({ budget, replicas, sides }) {
+  const available = sides[0].available + sides[1].available;
   const down = replicas - available;
   return el('section', { class: 'panel', 'aria-labelledby': 'budget-title' }, el('h2', { id: 'budget-title' }, 'Disruption budget'),
     replicas <= 100 && el('div', { class: 'budget', 'aria-hidden': 'true' }, Array.from({ length: replicas }, (_, i) => el('i', { class: i >= available && 'down' }))),
-    el('p', {}, `${available} of ${replicas} available; ${budget} may be unavailable at once. `, el('b', {}, down > budget ? `${down - budget} more than that are.` : down === budget ? 'The budget is used up.' : `${budget - down} left.`)));
+    el('p', {}, `${available} of ${replicas} available; ${budget} may be unavailable at once. `, el('b', {}, down > budget ? `${down - budget} more than that are.` : down === budget ? 'The budget is used up.' : `${budget - down} left.`), ' ', asOf(sides[0])));
 }
 
 function askedPanel(gates, hooks) {
