@@ -234,6 +234,18 @@ func (v *move) bindAccount(role string) {
 	})
 }
 
+// bindElsewhere has the account of the pods read what a Role of kube-system allows, at the source alone.
+func (v *move) bindElsewhere(role string) {
+	v.T.Helper()
+	bindings, name := v.Source.RbacV1().RoleBindings(metav1.NamespaceSystem), role+"-"+v.App.Namespace
+	_, err := bindings.Create(v.Ctx, &rbacv1.RoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: name}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: role},
+		Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: v.App.Namespace, Name: "default"}},
+	}, metav1.CreateOptions{})
+	v.Must(err)
+	v.T.Cleanup(func() { _ = bindings.Delete(context.WithoutCancel(v.Ctx), name, metav1.DeleteOptions{}) })
+}
+
 // hostFolder has the pods write to a folder of their node.
 func hostFolder(path string) func(*corev1.PodSpec) {
 	return func(s *corev1.PodSpec) {

@@ -70,6 +70,7 @@ func stagedChecks() []staged {
 		{"rights", "half of them", usual, across, nil, (*move).halfTheRights, fail + api.ReasonPermissionMissing},
 		{"own credentials", "the account of the pods", usual, across, nil, (*move).asTheirAccount, fail + api.ReasonOwnCredentials},
 		{"rights of the account", "P10 a ClusterRoleBinding of the source alone", usual, across, func(v *move) { v.bindAccount("system:auth-delegator") }, nil, warn + api.ReasonAccountUnbound},
+		{"rights of the account", "P10 a RoleBinding of another namespace", usual, across, func(v *move) { v.bindElsewhere("extension-apiserver-authentication-reader") }, nil, warn + api.ReasonAccountUnbound},
 		{"leader election", "P6 a variable of Patroni", adapted(1, template(func(s *corev1.PodSpec) {
 			s.Containers[0].Env = []corev1.EnvVar{{Name: "PATRONI_KUBERNETES_USE_ENDPOINTS", Value: "true"}}
 		})), across, nil, nil, warn + api.ReasonElectsLeader},

@@ -35,6 +35,13 @@ func ReachesIn(binding *unstructured.Unstructured, namespace, account string) bo
 	})
 }
 
+// Names says whether a binding gives rights to a ServiceAccount by its name, not by a group that it is in.
+func Names(binding *unstructured.Unstructured, namespace, account string) bool {
+	return slices.ContainsFunc(items(binding.Object, "subjects"), func(subject map[string]any) bool {
+		return text(subject, "kind") != rbacv1.GroupKind && reached(subject, binding.GetNamespace(), namespace, account)
+	})
+}
+
 // RoleOf is the kind and the name of the role that a binding gives.
 func RoleOf(binding *unstructured.Unstructured) (kind, name string) {
 	return text(binding.Object, "roleRef", "kind"), text(binding.Object, "roleRef", "name")

@@ -42,7 +42,7 @@ type Inspector struct {
 	nodesWithin clusters.NodesWithin
 	texts       []application.Text
 	// bound are the bindings of the pods' account at the source, likewise.
-	bound *[]environment.Binding
+	bound *environment.Bindings
 	// rehearsed is what the destination said to the pod of the first ordinal that is to move, likewise; nil: it was not let in.
 	rehearsed *rehearsedPod
 	// lastProbe is what the destination's API server was asked before the first ordinal is

@@ -59,31 +59,41 @@ func (e *Inspector) schedulers(ctx context.Context, _ *api.Migration, source *ap
 	return environment.Unscheduled(e.Pair, spec, slices.ContainsFunc(pods.Items, bound), within), nil
 }
 
-// bindings are those that reach the account of the pods at a side: in its namespace, and in all of them.
-func bindings(ctx context.Context, at endpoint.Endpoint, account string) ([]environment.Binding, error) {
-	kinds := []string{dependencies.RoleBinding, dependencies.ClusterRoleBinding}
-	lists := make([][]unstructured.Unstructured, len(kinds))
-	var reads []func() error
-	for i, name := range kinds {
-		kind, _ := dependencies.KindOf(name)
-		reads = append(reads, func() (err error) {
-			lists[i], err = at.Dependents(ctx, kind)
-			return err
-		})
-	}
-	if err := endpoint.Together(reads...); err != nil {
-		return nil, err
-	}
-	var found []environment.Binding
-	for i := range lists {
-		for j := range lists[i] {
-			binding := &lists[i][j]
-			if !dependencies.ReachesIn(binding, at.Namespace, account) {
-				continue
+// bindings are those that reach the account of the pods at a side: of the cluster, of the account's namespace, and those of other
+// namespaces that name it. Who may not list RoleBindings of all namespaces looks in that of the account, and everywhere is false.
+func bindings(ctx context.Context, at endpoint.Endpoint, account string) (found environment.Bindings, err error) {
+	namespaced, _ := dependencies.KindOf(dependencies.RoleBinding)
+	global, _ := dependencies.KindOf(dependencies.ClusterRoleBinding)
+	anywhere := at
+	anywhere.Namespace = ""
+	var ofNamespaces, ofCluster []unstructured.Unstructured
+	found.Everywhere = true
+	err = endpoint.Together(
+		func() (err error) {
+			if ofNamespaces, err = anywhere.Dependents(ctx, namespaced); apierrors.IsForbidden(err) {
+				found.Everywhere = false
+				ofNamespaces, err = at.Dependents(ctx, namespaced)
 			}
-			kind, role := dependencies.RoleOf(binding)
-			found = append(found, environment.Binding{Kind: kinds[i], Name: binding.GetName(), RoleKind: kind, Role: role})
+			return err
+		},
+		func() (err error) { ofCluster, err = at.Dependents(ctx, global); return err },
+	)
+	if err != nil {
+		return found, err
+	}
+	for _, binding := range slices.Concat(ofNamespaces, ofCluster) {
+		of, elsewhere := dependencies.ClusterRoleBinding, ""
+		if namespace := binding.GetNamespace(); namespace != "" {
+			of = dependencies.RoleBinding
+			if namespace != at.Namespace {
+				elsewhere = namespace
+			}
 		}
+		if elsewhere == "" && !dependencies.ReachesIn(&binding, at.Namespace, account) || elsewhere != "" && !dependencies.Names(&binding, at.Namespace, account) {
+			continue
+		}
+		kind, role := dependencies.RoleOf(&binding)
+		found.All = append(found.All, environment.Binding{Kind: of, Namespace: elsewhere, Name: binding.GetName(), RoleKind: kind, Role: role})
 	}
 	return found, nil
 }
@@ -95,7 +105,7 @@ func (e *Inspector) accountBindings(ctx context.Context, m *api.Migration, sourc
 	}
 	account := dependencies.AccountOf(source.Spec.Template.Spec)
 	here, lacking, err := e.boundHere(ctx, account)
-	if err != nil || len(lacking) > 0 || len(here) == 0 {
+	if err != nil || len(lacking) > 0 || len(here.All) == 0 {
 		return lacking, err
 	}
 	there, err := bindings(ctx, e.Destination, account)
@@ -131,16 +141,16 @@ func (e *Inspector) weakerRoles(ctx context.Context, account string, alike []env
 }
 
 // boundHere are the bindings of the account at the source, read once for all checks; or what keeps them from being read.
-func (e *Inspector) boundHere(ctx context.Context, account string) ([]environment.Binding, []plan.Finding, error) {
+func (e *Inspector) boundHere(ctx context.Context, account string) (environment.Bindings, []plan.Finding, error) {
 	if e.bound != nil {
 		return *e.bound, nil, nil
 	}
 	here, err := bindings(ctx, e.Source, account)
 	if apierrors.IsForbidden(err) {
-		return nil, unread(e.Source, "list rolebindings and clusterrolebindings", "the account of the pods needs none of their roles at the destination"), nil
+		return here, unread(e.Source, "list rolebindings and clusterrolebindings", "the account of the pods needs none of their roles at the destination"), nil
 	}
 	if err != nil {
-		return nil, nil, err
+		return here, nil, err
 	}
 	e.bound = &here
 	return here, nil, nil
@@ -159,7 +169,7 @@ func (e *Inspector) leaders(ctx context.Context, _ *api.Migration, source *appsv
 	if err != nil || len(lacking) > 0 {
 		return nil, err // said by the check of the bindings
 	}
-	rules, err := rulesOf(ctx, e.Source, here)
+	rules, err := rulesOf(ctx, e.Source, here.All)
 	if apierrors.IsForbidden(err) {
 		return unread(e.Source, "get roles and clusterroles", "the pods choose no leader in the API of their cluster (leases, endpoints, configmaps)"), nil
 	}
@@ -173,13 +183,13 @@ func (e *Inspector) leaders(ctx context.Context, _ *api.Migration, source *appsv
 // plugin/pkg/auth/authorizer/rbac/bootstrappolicy).
 var ofEverybody = []string{"system:basic-user", "system:discovery", "system:public-info-viewer", "system:service-account-issuer-discovery"}
 
-// rulesOf are the rules of the role of each binding at a side; none of a role that does not exist.
+// rulesOf are the rules of the role of each binding at a side; none of a role that does not exist, nor of one for another namespace.
 func rulesOf(ctx context.Context, at endpoint.Endpoint, bindings []environment.Binding) ([][]rbacv1.PolicyRule, error) {
 	rules := make([][]rbacv1.PolicyRule, len(bindings))
 	var reads []func() error
 	for i, b := range bindings {
 		kind, known := dependencies.KindOf(b.RoleKind)
-		if !known || slices.Contains(ofEverybody, b.Role) {
+		if !known || b.Namespace != "" || slices.Contains(ofEverybody, b.Role) {
 			continue
 		}
 		reads = append(reads, func() error {

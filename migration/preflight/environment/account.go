@@ -1,6 +1,7 @@
 package environment
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -18,22 +19,34 @@ import (
 // Binding is a RoleBinding or a ClusterRoleBinding that reaches the account of the pods.
 type Binding struct {
 	Kind, Name string
+	// Namespace is that of a RoleBinding which is in another namespace than the account.
+	Namespace string
 	// RoleKind and Role are what it gives.
 	RoleKind, Role string
 }
 
+// Bindings are those of an account at a side.
+type Bindings struct {
+	All []Binding
+	// Everywhere is true if RoleBindings of all namespaces were looked at.
+	Everywhere bool
+}
+
 // gives reports whether another binding gives the same role, in as much.
 func (b Binding) gives(other Binding) bool {
-	return other.Kind == b.Kind && other.RoleKind == b.RoleKind && other.Role == b.Role
+	return other.Kind == b.Kind && other.Namespace == b.Namespace && other.RoleKind == b.RoleKind && other.Role == b.Role
 }
+
+// copied reports whether it comes to the destination with the other objects that are copied.
+func (b Binding) copied() bool { return b.Kind == dependencies.RoleBinding && b.Namespace == "" }
 
 // Alike are the bindings of the source whose role the destination has a role of the same name for: it gives that to the account as
 // well, or will by a copy of the RoleBinding. Copied Roles are left out, and so is what one cluster has once.
-func Alike(sides *endpoint.Pair, here, there []Binding, copied bool) []Binding {
+func Alike(sides *endpoint.Pair, here, there Bindings, copied bool) []Binding {
 	var alike []Binding
-	for _, b := range here {
-		ofCluster, moves := b.RoleKind == dependencies.ClusterRole, copied && b.Kind == dependencies.RoleBinding
-		if ofCluster && sides.SameCluster() || !ofCluster && copied || !moves && !slices.ContainsFunc(there, b.gives) {
+	for _, b := range here.All {
+		ofCluster, moves := b.RoleKind == dependencies.ClusterRole, copied && b.copied()
+		if ofCluster && sides.SameCluster() || !ofCluster && copied || !moves && !slices.ContainsFunc(there.All, b.gives) {
 			continue
 		}
 		alike = append(alike, b)
@@ -87,14 +100,18 @@ func UsesAPI(spec corev1.PodSpec) bool {
 
 // Unbound warns of roles that the account of the pods has at the source and not at the destination. RoleBindings that are to be
 // copied are left out.
-func Unbound(sides *endpoint.Pair, account string, here, there []Binding, copied bool) []plan.Finding {
+func Unbound(sides *endpoint.Pair, account string, here, there Bindings, copied bool) []plan.Finding {
 	at := sides.Destination
 	var found []plan.Finding
-	for _, b := range here {
-		if slices.ContainsFunc(there, b.gives) || copied && b.Kind == dependencies.RoleBinding {
+	for _, b := range here.All {
+		unseen := b.Namespace != "" && !there.Everywhere
+		if unseen || slices.ContainsFunc(there.All, b.gives) || copied && b.copied() {
 			continue
 		}
 		binding := fmt.Sprintf("%s %s", b.Kind, b.Name)
+		if b.Namespace != "" {
+			binding = fmt.Sprintf("%s %s/%s", b.Kind, b.Namespace, b.Name)
+		}
 		found = append(found, plan.Finding{
 			Reason: api.ReasonAccountUnbound, Object: binding + " in cluster " + sides.Source.Cluster, Warning: true,
 			Message: fmt.Sprintf("%s in cluster %s gives %s %s to ServiceAccount %s/%s of the pods, and nothing gives it to ServiceAccount %s/%s in cluster %s: what the pods ask of the API server there may be refused",
@@ -115,7 +132,7 @@ func bindCommand(b Binding, namespace, account string) []string {
 	if b.Kind == dependencies.ClusterRoleBinding {
 		return []string{"clusterrolebinding", strings.Join([]string{namespace, account, strings.ReplaceAll(b.Role, ":", "-")}, "-"), role, subject}
 	}
-	return []string{"rolebinding", b.Name, "-n", namespace, role, subject}
+	return []string{"rolebinding", b.Name, "-n", cmp.Or(b.Namespace, namespace), role, subject}
 }
 
 // locks are the kinds of objects by which the pods of an application choose their leader in the API of a cluster.

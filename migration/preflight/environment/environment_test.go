@@ -170,6 +170,7 @@ func TestP5Outside(t *testing.T) {
 func TestP10Unbound(t *testing.T) {
 	token := Binding{Kind: "ClusterRoleBinding", Name: "vault-server", RoleKind: "ClusterRole", Role: "system:auth-delegator"}
 	reader := Binding{Kind: "RoleBinding", Name: "reader", RoleKind: "Role", Role: "reader"}
+	elsewhere := Binding{Kind: "RoleBinding", Namespace: "kube-system", Name: "metrics", RoleKind: "Role", Role: "auth-reader"}
 	renamed := token
 	renamed.Name = "another"
 	for name, tc := range map[string]struct {
@@ -177,13 +178,15 @@ func TestP10Unbound(t *testing.T) {
 		copied      bool
 		want        []string
 	}{
+		"elsewhere":            {[]Binding{elsewhere}, nil, true, []string{"kube-system/metrics", "rolebinding metrics -n kube-system --role=auth-reader --serviceaccount=shop:web"}},
+		"elsewhere, as well":   {[]Binding{elsewhere}, []Binding{elsewhere}, true, nil},
 		"the same":             {[]Binding{token, reader}, []Binding{reader, renamed}, false, nil},
 		"none":                 {[]Binding{token, reader}, nil, false, []string{"clusterrolebinding shop-web-system-auth-delegator --clusterrole=system:auth-delegator --serviceaccount=shop:web", "rolebinding reader -n shop --role=reader --serviceaccount=shop:web"}},
 		"copied":               {[]Binding{token, reader}, nil, true, []string{"clusterrolebinding shop-web-system-auth-delegator"}},
 		"in one namespace now": {[]Binding{token}, []Binding{{Kind: "RoleBinding", Name: "a", RoleKind: "ClusterRole", Role: "system:auth-delegator"}}, false, []string{"clusterrolebinding"}},
 	} {
-		reasons, text := shown(t, Unbound(endpointtest.Pair(nil, nil), "web", tc.here, tc.there, tc.copied))
-		if len(reasons) != len(tc.want) {
+		reasons, text := shown(t, Unbound(endpointtest.Pair(nil, nil), "web", Bindings{tc.here, true}, Bindings{tc.there, true}, tc.copied))
+		if len(reasons) > len(tc.want) || len(reasons) == 0 && len(tc.want) > 0 {
 			t.Errorf("%s: %s", name, text)
 		}
 		for _, want := range tc.want {
@@ -191,6 +194,9 @@ func TestP10Unbound(t *testing.T) {
 				t.Errorf("%s: %s, want %s", name, text, want)
 			}
 		}
+	}
+	if _, text := shown(t, Unbound(endpointtest.Pair(nil, nil), "web", Bindings{[]Binding{elsewhere}, true}, Bindings{}, false)); text != "" {
+		t.Errorf("what may not be looked at is not there: %s", text)
 	}
 	off := specOf(t, "automountServiceAccountToken: false")
 	if UsesAPI(off) || !UsesAPI(corev1.PodSpec{}) || !UsesAPI(specOf(t, "{automountServiceAccountToken: false, volumes: [{name: t, projected: {sources: [{serviceAccountToken: {path: t}}]}}]}")) {
@@ -238,7 +244,7 @@ func TestP10Alike(t *testing.T) {
 		"all there":          {here, false, here},
 		"all there, copied":  {here, true, []Binding{wide, narrow}},
 	} {
-		if got := Alike(endpointtest.Pair(nil, nil), here, tc.there, tc.copied); !slices.Equal(got, tc.want) {
+		if got := Alike(endpointtest.Pair(nil, nil), Bindings{All: here}, Bindings{All: tc.there}, tc.copied); !slices.Equal(got, tc.want) {
 			t.Errorf("%s: %v, want %v", name, got, tc.want)
 		}
 	}
