@@ -9,7 +9,10 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sliceshift/sliceshift/e2e/harness"
 	"github.com/sliceshift/sliceshift/migration/report"
@@ -36,6 +39,45 @@ func TestP1ProbeThatHangs(t *testing.T) {
 		if h.Clients == nil {
 			t.Errorf("ordinal %d: %+v", h.Ordinal, h.Clients)
 		}
+	}
+}
+
+// TestP1ProbeOfAManager: a manager sends the requests of a Migration, and asks the Prometheus of one, where its settings allow that;
+// the record says what came of it, for each ordinal where requests were sent.
+func TestP1ProbeOfAManager(t *testing.T) {
+	var requests atomic.Int64
+	shop := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { requests.Add(1) }))
+	t.Cleanup(shop.Close)
+	metrics := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		value := map[string]string{"requests": "1204", "failed": "3"}[r.FormValue("query")]
+		_, _ = fmt.Fprintf(w, `{"status":"success","data":{"resultType":"vector","result":[{"metric":{},"value":[1,%q]}]}}`, value)
+	}))
+	t.Cleanup(metrics.Close)
+	for name, tc := range map[string]struct {
+		probe   api.ProbeSpec
+		correct func(api.MigrationStatus) bool
+	}{
+		"URL": {api.ProbeSpec{URL: shop.URL}, func(s api.MigrationStatus) bool {
+			return s.Probe.Failed == 0 && s.Probe.Requests > 0 && s.Probe.Requests <= requests.Load() &&
+				!slices.ContainsFunc(s.History.Handoffs, func(h api.PastHandoff) bool { return h.Clients == nil })
+		}},
+		"Prometheus": {api.ProbeSpec{Prometheus: &api.PrometheusProbe{PrometheusServer: api.PrometheusServer{Address: metrics.URL}, Requests: "requests", Failed: "failed"}}, func(s api.MigrationStatus) bool {
+			return s.Probe.Requests == 1204 && s.Probe.Failed == 3
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			v := newMove(t, harness.Usual(2), harness.AcrossClusters)
+			v.Migration.Spec.Probe = &tc.probe
+			c := v.Managed()
+			harness.StartManager(t, v.App.Namespace, "--gates-probes", shop.URL, "--gates-prometheus", metrics.URL)
+			v.Must(c.Create(v.Ctx, v.Migration))
+			v.awaitMoved(c)
+			v.Must(c.Get(v.Ctx, client.ObjectKeyFromObject(v.Migration), v.Migration))
+			if s := v.Migration.Status; s.Probe == nil || s.Probe.Message != "" || !tc.correct(s) {
+				t.Errorf("%+v", s.Probe)
+			}
+		})
 	}
 }
 
