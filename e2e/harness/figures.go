@@ -13,11 +13,14 @@ import (
 // figuresVariable is set by the make targets whose figures the documentation shows.
 const figuresVariable = "SLICESHIFT_FIGURES"
 
+// WantsFigures reports whether a long run is to put what it has come to into the documentation.
+func WantsFigures() bool { return os.Getenv(figuresVariable) != "" }
+
 // WriteFigures puts what a long run has come to into docs/safety.md, when it was asked to
 // and nothing has failed.
 func WriteFigures(t *testing.T, target, text string) {
 	t.Helper()
-	if os.Getenv(figuresVariable) == "" || t.Failed() {
+	if !WantsFigures() || t.Failed() {
 		return
 	}
 	if err := figures.Write("../../docs/safety.md", target, text); err != nil {

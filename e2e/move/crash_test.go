@@ -7,6 +7,7 @@ import (
 	"io"
 	"maps"
 	"net/http"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -19,6 +20,7 @@ import (
 	"github.com/sliceshift/sliceshift/e2e/fixture"
 	"github.com/sliceshift/sliceshift/e2e/harness"
 	"github.com/sliceshift/sliceshift/e2e/testbed"
+	"github.com/sliceshift/sliceshift/internal/figures"
 	"github.com/sliceshift/sliceshift/internal/records"
 	"github.com/sliceshift/sliceshift/internal/treetest"
 	"github.com/sliceshift/sliceshift/migration"
@@ -40,46 +42,52 @@ const (
 	noAnswer   fate = "has no answer to"
 )
 
+// crashTable is where the documentation has what was tried, a line for each kind of move.
+func crashTable() figures.Table {
+	a := figures.Table{
+		Page: "../../docs/safety.md", Target: "crash-matrix", Head: []string{"move"}, Numbers: []string{"writes", "processes", "parts of the testbed that died", "runs repeated for that"},
+		Sentence: func(measured, all int, sums []int) string {
+			return fmt.Sprintf("%d processes of %d of %d kinds of moves met their fate at one of their writes; each move ended as the same one without.", sums[1], measured, all)
+		},
+	}
+	for _, name := range slices.Sorted(maps.Keys(crashPlays)) {
+		a.Parts = append(a.Parts, []string{name})
+	}
+	return a
+}
+
 // TestCrashMatrix lets a process die before each of its writes, after it, or lose the
 // answer to it; another one, or the same, goes on. The end is the same as without.
 func TestCrashMatrix(t *testing.T) {
 	step := harness.FromEnvironment(t, crashStepVariable, defaultCrashStep)
-	began, total := time.Now(), testbed.NewTally()
-	var tried, plays atomic.Int64
-	t.Cleanup(func() {
-		total.Bury(harness.Deaths(began))
-		t.Log(total.TestbedSentence())
-		harness.WriteFigures(t, "crash-matrix", fmt.Sprintf("%d processes of %d kinds of moves met their fate at one of their writes; each move ended as the same one without. %s", tried.Load(), plays.Load(), total.TestbedSentence()))
-	})
-	for name, play := range crashPlays {
+	for _, name := range slices.Sorted(maps.Keys(crashPlays)) {
+		play := crashPlays[name]
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
+			if step > 1 {
+				t.Parallel() // a whole matrix counts what dies for each
+			}
+			began, total := time.Now(), testbed.NewTally()
+			var tried atomic.Int64
 			var writes int
+			t.Cleanup(func() {
+				total.Bury(harness.Deaths(began))
+				t.Logf("%d processes met their fate at %d writes, in %s. %s", tried.Load(), writes, time.Since(began).Round(time.Second), total.TestbedSentence())
+				if harness.WantsFigures() && step == 1 && !t.Failed() {
+					died, repeated := total.Broken()
+					if err := crashTable().Write([]string{name}, writes, int(tried.Load()), died, repeated); err != nil {
+						t.Error(err)
+					}
+				}
+			})
 			var want string
 			harness.Repeat(t, total, func(a *testbed.Attempt) {
 				writes, _, want = play.run(a, noAnswer, 0)
 			})
-			if t.Failed() {
-				return
-			}
-			t.Logf("%d writes", writes)
-			plays.Add(1)
 			for offset, f := range []fate{diesBefore, diesAfter, noAnswer} {
-				for n := 1 + offset*step/3; n <= writes; n += step {
+				for n := 1 + offset*step/3; n <= writes && !t.Failed(); n += step {
 					t.Run(fmt.Sprintf("%s write %d", f, n), func(t *testing.T) {
 						t.Parallel()
-						crashed := false
-						harness.Repeat(t, total, func(a *testbed.Attempt) {
-							var have string
-							_, crashed, have = play.run(a, f, n)
-							if !crashed && n < writes-fewer {
-								a.Errorf("it made no write %d", n)
-							}
-							if have != want {
-								a.Errorf("it ends as\n%s\nand not as\n%s", have, want)
-							}
-						})
-						if crashed {
+						if play.meets(t, total, f, n, writes, want) {
 							tried.Add(1)
 						}
 					})
@@ -87,6 +95,22 @@ func TestCrashMatrix(t *testing.T) {
 			}
 		})
 	}
+}
+
+// meets runs a move in which one of its writes meets its fate, and says whether one did. It ends as it is wanted to.
+func (p crashPlay) meets(t *testing.T, total *testbed.Tally, f fate, n, writes int, want string) (crashed bool) {
+	t.Helper()
+	harness.Repeat(t, total, func(a *testbed.Attempt) {
+		var have string
+		_, crashed, have = p.run(a, f, n)
+		if !crashed && n < writes-fewer {
+			a.Errorf("it made no write %d", n)
+		}
+		if have != want {
+			a.Errorf("it ends as\n%s\nand not as\n%s", have, want)
+		}
+	})
+	return crashed
 }
 
 // crashPlay is a kind of move that is tried.

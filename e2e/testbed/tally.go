@@ -105,6 +105,13 @@ func (s *Tally) testbedSentence() string {
 	return text
 }
 
+// Broken is how many parts of the testbed died by themselves, and how many runs were repeated because it broke.
+func (s *Tally) Broken() (died, repeated int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return sum(s.died), s.repeated
+}
+
 func sum(counts map[string]int) int {
 	all := 0
 	for _, n := range counts {

@@ -50,7 +50,9 @@ func exploreAll(t *testing.T, bounds []bound, figures table) {
 			states.Add(int64(len(x.came)))
 			t.Logf("%s: %d states in %s", b.name, len(x.came), time.Since(begin).Round(time.Millisecond))
 			if *update && *modelBound == "full" && !t.Failed() {
-				figures.write(t, b, len(x.came), x.end.runs)
+				if err := figures.Write(figures.cells(b), len(x.came), x.end.runs); err != nil {
+					t.Error(err)
+				}
 			}
 		})
 	}
