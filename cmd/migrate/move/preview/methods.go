@@ -126,12 +126,16 @@ func choice(s plan.Snapshot, v plan.OrdinalVolume, name api.VolumeMethod, found 
 	return Choice{Method: name}
 }
 
-// text says it, a line for each method.
-func (t Template) text() []string {
+// text says it, a line for each method. What was found against one is not said again below the findings that it is one of.
+func (t Template) text(above []plan.Finding) []string {
 	lines := []string{fmt.Sprintf("Claim template %s moves by %s:", t.ClaimTemplate, t.Method)}
 	for _, c := range t.Methods {
 		if c.Reason == "" {
 			lines = append(lines, fmt.Sprintf("  %-8s nothing was found against it", c.Method))
+			continue
+		}
+		if c.Method == t.Method && slices.ContainsFunc(above, func(f plan.Finding) bool { return !f.Warning && f.Reason == c.Reason }) {
+			lines = append(lines, fmt.Sprintf("  %-8s %s, see above", c.Method, c.Reason))
 			continue
 		}
 		lines = append(lines, fmt.Sprintf("  %-8s %s: %s", c.Method, c.Reason, c.Why))

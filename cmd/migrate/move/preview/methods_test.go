@@ -111,7 +111,7 @@ func TestMethodsAreTold(t *testing.T) {
 	if err := (Printer{Out: &out}).Print(NewPlan(&api.Migration{}, Beginning, s)); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"Claim template data moves by Rebind:", "Empty    nothing was found against it", "Rebind   VolumeIsLocal: volume pv is a path"} {
+	for _, want := range []string{"Claim template data moves by Rebind:", "Empty    nothing was found against it", "Rebind   VolumeIsLocal, see above"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("%q is not in\n%s", want, out.String())
 		}

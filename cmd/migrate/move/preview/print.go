@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/sliceshift/sliceshift/cmd/migrate/terminal"
-	"github.com/sliceshift/sliceshift/migration/plan"
 	"github.com/sliceshift/sliceshift/migration/simulate"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
@@ -37,7 +36,7 @@ func (p Printer) Print(d Plan) error {
 	}
 	for _, t := range d.Templates {
 		if p.Wide || t.refusedFor() {
-			fmt.Fprintf(p.Out, "%s\n\n", strings.Join(t.text(), "\n"))
+			fmt.Fprintf(p.Out, "%s\n\n", strings.Join(t.text(d.Findings), "\n"))
 		}
 	}
 	if d.Refused {
@@ -213,31 +212,4 @@ func (p Printer) splitAfter(d Plan) []string {
 		text += "\n  " + d.SplitAfter.Remedy
 	}
 	return []string{text}
-}
-
-// FindingsText shows what a preflight found, in its order.
-func FindingsText(findings []plan.Finding, paint terminal.Painter) string {
-	var b strings.Builder
-	for _, f := range findings {
-		label := paint.Red("error    ")
-		if f.Warning {
-			label = paint.Yellow("warning  ")
-		}
-		fmt.Fprintf(&b, "%s%s\n         %s\n", label, paint.Bold(f.Reason), f.Message)
-		if f.Remedy != "" {
-			fmt.Fprintf(&b, "         %s\n", terminal.Remedy(f.Remedy))
-		}
-	}
-	return b.String()
-}
-
-// Refusals are the findings that forbid a move.
-func Refusals(findings []plan.Finding) int {
-	n := 0
-	for _, f := range findings {
-		if !f.Warning {
-			n++
-		}
-	}
-	return n
 }

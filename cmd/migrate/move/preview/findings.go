@@ -1,0 +1,81 @@
+package preview
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/sliceshift/sliceshift/cmd/migrate/terminal"
+	"github.com/sliceshift/sliceshift/migration/plan"
+)
+
+// most is how many findings of one check and reason are shown in full, and mostAlike how many there may be before the others are
+// counted: a set of a hundred ordinals may have a hundred of them.
+const (
+	most      = 2
+	mostAlike = 3
+)
+
+// FindingsText shows what a preflight found, in its order.
+func FindingsText(findings []plan.Finding, paint terminal.Painter) string {
+	var b strings.Builder
+	for len(findings) > 0 {
+		n := slices.IndexFunc(findings, func(f plan.Finding) bool { return !alike(f, findings[0]) })
+		if n < 0 {
+			n = len(findings)
+		}
+		shown := n
+		if n > mostAlike {
+			shown = most
+		}
+		for _, f := range findings[:shown] {
+			b.WriteString(findingText(f, paint))
+		}
+		if more := findings[shown:n]; len(more) > 0 {
+			fmt.Fprintf(&b, "         %d more like it%s; -o json has each, with its commands\n", len(more), objects(more))
+		}
+		findings = findings[n:]
+	}
+	return b.String()
+}
+
+func alike(a, b plan.Finding) bool {
+	return a.Check == b.Check && a.Reason == b.Reason && a.Warning == b.Warning
+}
+
+func findingText(f plan.Finding, paint terminal.Painter) string {
+	label := paint.Red("error    ")
+	if f.Warning {
+		label = paint.Yellow("warning  ")
+	}
+	text := fmt.Sprintf("%s%s\n         %s\n", label, paint.Bold(f.Reason), f.Message)
+	if f.Remedy != "" {
+		text += fmt.Sprintf("         %s\n", terminal.Remedy(f.Remedy))
+	}
+	return text
+}
+
+// objects names what findings are about; empty: they are all about one object.
+func objects(findings []plan.Finding) string {
+	var names []string
+	for _, f := range findings {
+		if !slices.Contains(names, f.Object) {
+			names = append(names, f.Object)
+		}
+	}
+	if len(names) < len(findings) {
+		return ""
+	}
+	return ", of " + plan.Listed(names)
+}
+
+// Refusals are the findings that forbid a move.
+func Refusals(findings []plan.Finding) int {
+	n := 0
+	for _, f := range findings {
+		if !f.Warning {
+			n++
+		}
+	}
+	return n
+}
