@@ -251,7 +251,10 @@ func (m *machine) budgetBack() string {
 	if len(all) != 1 || all[0].Fence != "" || !all[0].Form.Equal(*m.author) {
 		return fmt.Sprintf("the source's budgets are %+v, and the author has written %s", all, *m.author)
 	}
-	if there := m.State.Destination.Budgets; len(there) > 0 && !m.State.Spec.SameNamespace {
+	prepared := func(b plan.Budget) bool {
+		return slices.ContainsFunc(m.begin.Destination.Budgets, func(was plan.Budget) bool { return was.UID == b.UID })
+	}
+	if there := slices.DeleteFunc(slices.Clone(m.State.Destination.Budgets), prepared); len(there) > 0 && !m.State.Spec.SameNamespace {
 		return fmt.Sprintf("the destination has budgets: %+v", there)
 	}
 	return ""

@@ -291,3 +291,26 @@ func TestNextThatMayNotBegin(t *testing.T) {
 		t.Errorf("it is at %+v\n%s", h, y.story())
 	}
 }
+
+// TestReadyBeforeItWasTurned: an ordinal that was turned round is Ready in the watch, which shows the pod from before that. The move
+// does not take it for arrived (I8).
+func TestReadyBeforeItWasTurned(t *testing.T) {
+	y := newPlay(t, plantest.Scenario{Replicas: 3, Budget: pdbtest.MaxUnavailable(2)})
+	y.until(plan.ScaleUp, 1)
+	y.machine.pass(y.p, y.fair())
+	y.settle(everyone)
+	before := y.Snapshot()
+	late := y.shows(func(s *plan.Snapshot) { s.Destination.Pods = before.Destination.Pods })
+	for _, mode := range []api.Mode{api.ModeRollback, api.ModeRun} {
+		y.setMode(mode)
+		for range 4 {
+			y.passes(late)
+			y.settle(func(s step) bool { return s.kind != ends })
+		}
+	}
+	if h := y.State.Record.Handoff; h == nil || h.Ordinal != 2 {
+		t.Errorf("handoff %+v\n%s", h, y.story())
+	}
+	y.settle(everyone)
+	y.end()
+}

@@ -361,6 +361,9 @@ func leanRecord(sc Reads, s plan.Snapshot, next plan.Record) Reads {
 	name := planner.Giver(s).Other()
 	taker := Of(name)
 	switch {
+	case sc.Next != nil && next.Handoff != nil && s.Record.Baseline.Budget > 1:
+		// Of a pod that a cache shows from before the ordinal was down the next stop would not be kept.
+		sc.Spared = butFor(Spared{Pods: taker, Claims: taker})
 	case sc.Next != nil && next.Handoff != nil:
 		sc.Spared = butFor(Spared{Claims: taker})
 	case next.Handoff == nil && s.Side(name).Set.Has(*sc.Ordinal):
