@@ -279,3 +279,21 @@ func TestMinReady(t *testing.T) {
 	}
 	y.end()
 }
+
+// TestTwiceWhilePaused: another writer starts an ordinal once more while the move is paused. The move takes its own start back, once
+// (I1): a pause does not have it forget that it is to.
+func TestTwiceWhilePaused(t *testing.T) {
+	y := newPlay(t, plantest.Scenario{Replicas: 1, Budget: pdbtest.MaxUnavailable(1)})
+	y.until(plan.ScaleUp, 1)
+	y.machine.pass(y.p, y.fair())
+	y.setMode(api.ModePause)
+	y.rescaled(plan.SourceSide, 0, 1)
+	for range enough {
+		y.machine.pass(y.p, y.fair())
+		y.settleAll(everyone, func() {})
+	}
+	if y.State.Destination.Set.Replicas > 0 || y.State.Record.Handoff != nil {
+		t.Errorf("it runs twice\n%s", y.story())
+	}
+	y.quiet()
+}

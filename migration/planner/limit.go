@@ -111,13 +111,19 @@ func (p turnPlanner) due() *plan.Decision {
 	}}
 }
 
-// forget is for a pause: it is the word of a person that the migration may go on.
+// forget is for a pause: it is the word of a person that the migration may go on. A start that is to be taken back is noted until it is.
 func (p turnPlanner) forget() *plan.Decision {
 	if p.Record.AutomaticRollback == nil && p.Record.StartWithdrawn == nil || p.Spec.Mode != api.ModePause || p.Deleting {
 		return nil
 	}
 	next := p.Record
-	next.AutomaticRollback, next.StartWithdrawn = nil, nil
+	next.AutomaticRollback = nil
+	if _, twice := (foreignPlanner{p.View}).startedTwice(); !twice {
+		next.StartWithdrawn = nil
+	}
+	if next.AutomaticRollback == p.Record.AutomaticRollback && next.StartWithdrawn == p.Record.StartWithdrawn {
+		return nil
+	}
 	return &plan.Decision{Record: &next}
 }
 
