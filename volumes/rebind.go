@@ -296,8 +296,8 @@ func (p Pair) act(verb Verb, volume Volume, ref Ref) Verdict {
 }
 
 // original is the policy to go back to of a volume that is written: what this migration has
-// noted on it, or on the other side's. What a volume is set to that nobody runs on, or what an
-// earlier migration has noted, is not its author's choice.
+// noted on it, or on the other side's; else what the one is set to that is its claim's. What a volume
+// is set to that nobody runs on, or what an earlier migration has noted, is not its author's choice.
 func (p Pair) original(volume Volume) corev1.PersistentVolumeReclaimPolicy {
 	if volume.UID == p.Taker.Volume.UID && p.prepared() {
 		return volume.Policy // whoever has prepared it has chosen it
@@ -305,6 +305,11 @@ func (p Pair) original(volume Volume) corev1.PersistentVolumeReclaimPolicy {
 	for _, noted := range []Volume{volume, p.Giver.Volume, p.Taker.Volume} {
 		if noted.Found && noted.Note.By == p.Owner && noted.Note.Policy != "" {
 			return noted.Note.Policy
+		}
+	}
+	for _, used := range []Holding{p.Giver, p.Taker} {
+		if used.Volume.Found && used.Volume.ClaimRef.Names(used.Ref) {
+			return used.Volume.Policy
 		}
 	}
 	return volume.Policy

@@ -225,6 +225,9 @@ func (w *model) goodRest(last plan.Decision, g goal) string {
 	if g.heals && w.tardy && w.State.Record.Baseline == nil {
 		return w.placed() // what has come too late is in the way of a new beginning
 	}
+	if begin := w.begin; last.Hold.Reason == api.ReasonForeignBudget && len(begin.Source.Budgets) == 0 && len(begin.Destination.Budgets) > 0 {
+		return "" // a budget was deleted in the life before, and nothing says which of both sides is right
+	}
 	if slices.Contains(w.scars, last.Hold.Reason) {
 		return "" // not all that was deleted comes back, and it says so
 	}

@@ -268,3 +268,24 @@ func TestSplitFindings(t *testing.T) {
 		})
 	}
 }
+
+// TestPolicyOfAVolumeThatNeverLeft: the ordinal that is to go back is down, because somebody has deleted its StatefulSet, and the move
+// is turned round before it has written its volume. That keeps its policy: the Retain of the parked one on the other side is nobody's
+// choice (I9).
+func TestPolicyOfAVolumeThatNeverLeft(t *testing.T) {
+	y := newPlay(t, plantest.Scenario{Replicas: 2, Templates: oneClaim, Spec: plan.Spec{Count: 1}})
+	y.end()
+	y.begins(life{back: true})
+	y.p = y.newProcess()
+	for y.State.Record.Handoff == nil {
+		y.machine.pass(y.p, y.fair())
+	}
+	was, w := y.State.Source.Set, &model{machine: y.machine}
+	w.dropSet(plan.SourceSide, false)
+	w.again(plan.SourceSide, was)
+	y.setMode(api.ModeRollback)
+	y.end()
+	if policy := y.volumeOf(1).Source.Volume.Policy; policy != corev1.PersistentVolumeReclaimDelete {
+		t.Errorf("its policy is %s\n%s", policy, y.story())
+	}
+}
