@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	"pgregory.net/rapid"
 
+	"github.com/sliceshift/sliceshift/internal/clusters/clustertest"
 	"github.com/sliceshift/sliceshift/internal/disk"
 )
 
@@ -84,6 +85,8 @@ func TestP17Called(t *testing.T) {
 		"on its way, that is away":           {"pv", "", nil, []Volume{foreign, made}, "pv", [2]string{"pv", other}},
 		"on its way, both are away":          {"pv", "", nil, []Volume{made}, "pv", [2]string{"pv", other}},
 		"a later move the other way":         {other, "pv", []Volume{made}, []Volume{noted}, "", [2]string{other, "pv"}},
+		"the claim names another one since":  {"new", "", []Volume{noted, of("new", "d/new")}, []Volume{foreign, made}, "pv", [2]string{"pv", other}},
+		"its digest was not recorded":        {"pv", "", nil, []Volume{foreign}, "", [2]string{"pv", "pv"}},
 		"nothing is known":                   {"", "", nil, []Volume{foreign}, "", [2]string{"", ""}},
 	} {
 		from, to := Place{tc.source, among(tc.here...)}, Place{tc.destination, among(tc.there...)}
@@ -126,6 +129,48 @@ func TestP17NameStays(t *testing.T) {
 			t.Fatalf("it is called %s, with %v there and claim on %q", got, there, claimed)
 		}
 	})
+}
+
+// TestP17NotedFirst: another disk has taken the name since the giver's volume was parked. That tells the new name before the taker's
+// volume is made under it: whoever takes up then would look for it under the first one.
+func TestP17NotedFirst(t *testing.T) {
+	p := Pair{Owner: owner, Fence: fence, Giver: parked("east"), Taker: empty("west")}
+	p.Taker.Name = OtherName("pv", Disk(p.Giver.Volume.Handle))
+	if got := (Rebind{}).Transfer(p).Action; got == nil || got.Verb != Park || got.There != p.Taker.Name {
+		t.Errorf("before it is noted: %+v", got)
+	}
+	p.Giver.Volume.There = p.Taker.Name
+	if got := (Rebind{}).Transfer(p).Action; got == nil || got.Verb != CreateVolume || got.Volume != p.Taker.Name {
+		t.Errorf("once it is noted: %+v", got)
+	}
+}
+
+// TestP17Written: the write that parks a volume notes what the other side's is called, what is made of it under another name tells
+// its own, and a note goes with the policy where the other side has nothing any more.
+func TestP17Written(t *testing.T) {
+	other := OtherName("pv", Disk("d/h"))
+	volume, claim := east()
+	carrier := carrierOf(clustertest.Hooks{}, volume, claim)
+	there := func(action Action) string {
+		t.Helper()
+		object, err := Rebind{}.Apply(t.Context(), carrier, action, both)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return ViewVolume(object.(*corev1.PersistentVolume), owner).There
+	}
+	if got := there(Action{Verb: Park, Volume: "pv", UID: "east-pv", ResourceVersion: "1", Ref: Parked(both.Giver.Ref), Fence: fence, There: other}); got != other {
+		t.Errorf("parked, it notes %q", got)
+	}
+	if got := there(Action{Verb: CreateVolume, Volume: other, Ref: Parked(both.Taker.Ref), UID: "east-pv", Fence: fence}); got != "pv" {
+		t.Errorf("what was made of it notes %q", got)
+	}
+	if got := there(Action{Verb: Restore, Volume: other}); got != "pv" {
+		t.Errorf("with its policy, it notes %q", got)
+	}
+	if got := there(Action{Verb: Restore, Volume: other, Alone: true}); got != "" {
+		t.Errorf("alone, it notes %q", got)
+	}
 }
 
 // TestP17Rebind: a volume goes there under another name and back, each write once. Whoever takes up after any of them goes on, and

@@ -27,6 +27,7 @@ const model = "migration/model"
 // builtOn are the packages that are built on another one, and whose tests show what it is for.
 var builtOn = map[string][]string{
 	"volumes": {"volumes/copy", "volumes/snapshot"}, "mover/entry": {"mover/transfer"}, "cmd/migrate/command": {"cmd/migrate/move"},
+	"internal/clusters/slim": {"migration/observe"},
 }
 
 // packages are those whose tests may catch a fault in a file: its own, those that are built on that one, the model, and

@@ -45,7 +45,10 @@ func filled[T any, P endpoint.Object[T]](t *rapid.T, name string) P {
 	object.SetNamespace("shop")
 	object.SetName(name)
 	annotations := map[string]string{"team": "x", corev1.LastAppliedConfigAnnotation: "long"}
-	for _, key := range []string{api.OwnerAnnotationKey, api.FenceAnnotationKey, api.OriginalReclaimPolicyAnnotationKey, api.BudgetAnnotationKey, api.TemplateAnnotationKey, slicesapi.InPlaceUpdateAnnotationKey, slicesapi.SpecifiedDeleteKey} {
+	for _, key := range []string{
+		api.OwnerAnnotationKey, api.FenceAnnotationKey, api.OriginalReclaimPolicyAnnotationKey, api.BudgetAnnotationKey, api.TemplateAnnotationKey,
+		api.ReleasedAnnotationKey, api.SealAnnotationKey, api.VolumeThereAnnotationKey, slicesapi.InPlaceUpdateAnnotationKey, slicesapi.SpecifiedDeleteKey,
+	} {
 		if rapid.Bool().Draw(t, "annotated") {
 			annotations[key] = value("m", "m 1", "Delete m", "true")
 		}

@@ -131,6 +131,21 @@ func TestRecordedDisk(t *testing.T) {
 	}
 }
 
+// TestP17RecordedName: a volume that has another name at the destination is recorded by the one that it has on the source, and a
+// claim that names another volume by that one's.
+func TestP17RecordedName(t *testing.T) {
+	p := beforeTheStop(nil)
+	v := p.Volumes[1]
+	v.Source.Name, v.Destination.Name = v.Source.Claim.Volume, "pv-there"
+	for claimed, want := range map[string]string{"pv-there": v.Source.Name, "another": "another"} {
+		holding := v.Destination
+		holding.Claim.Volume = claimed
+		if got := p.recordOf(v, holding).Name; got != want {
+			t.Errorf("claim on %s: recorded as %s, want %s", claimed, got, want)
+		}
+	}
+}
+
 // TestSameVolumes: an ordinal whose claims name other volumes than those that were recorded is not
 // stopped when this migration has secured them, or does not know them (I3); else the record is
 // behind, and is written anew.
