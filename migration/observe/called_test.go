@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
+	"github.com/sliceshift/sliceshift/internal/clusters"
 	"github.com/sliceshift/sliceshift/migration/endpoint"
 	"github.com/sliceshift/sliceshift/migration/internal/endpointtest"
 	"github.com/sliceshift/sliceshift/migration/scope"
@@ -96,6 +97,33 @@ func TestP17OneCluster(t *testing.T) {
 	}
 	if here, there := calledOn(source, destination, api.HandoffVolume{}, 2, "data"); here != "pv" || there != "pv" {
 		t.Errorf("it is called %s and %s", here, there)
+	}
+}
+
+// TestP17IsNoTwin: the volume of a disk that has another name there is no other volume of the disk, and a third one is.
+func TestP17IsNoTwin(t *testing.T) {
+	own, foreign := ofDisk("pv", "h", ""), ofDisk("pv", "foreign", "")
+	other := volumes.OtherName("pv", volumes.Disk(volumes.Handle(own)))
+	for twin, want := range map[string]map[string]string{"": {}, "third": {"pv": "third"}} {
+		there := map[string]*corev1.PersistentVolume{"pv": foreign, other: ofDisk(other, "h", "")}
+		if twin != "" {
+			there[twin] = ofDisk(twin, "h", "")
+		}
+		builder := fake.NewClientBuilder().WithScheme(testScheme)
+		for _, index := range clusters.Indexes() {
+			builder = builder.WithIndex(index.Object, index.Field, index.Values)
+		}
+		for _, volume := range there {
+			builder = builder.WithObjects(volume)
+		}
+		f := &observed{endpoint: endpointtest.Destination(nil), owner: "m", volumes: there}
+		f.endpoint.Cached = builder.Build()
+		if err := f.readDuplicates(t.Context(), volumes.Policy{}, map[string]*corev1.PersistentVolume{"pv": own}); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, f.duplicateHandles); diff != "" {
+			t.Errorf("with %q: -want +got\n%s", twin, diff)
+		}
 	}
 }
 
