@@ -217,6 +217,24 @@ func TestBudgetOfASplit(t *testing.T) {
 	}
 }
 
+// TestBudgetOfASplitThatRollsOut: a roll-out of the source has all of the budget between two handoffs; what the end leaves for good has
+// something for each side.
+func TestBudgetOfASplitThatRollsOut(t *testing.T) {
+	y := newPlay(t, plantest.Scenario{Replicas: 4, Budget: pdbtest.MaxUnavailable(2), Spec: plan.Spec{Count: 2}})
+	y.until(plan.ScaleDown, 2)
+	y.machine.pass(y.p, y.fair())
+	if !y.rollOut(plan.SourceSide) {
+		t.Fatal("the source does not roll out")
+	}
+	for range enough {
+		y.machine.pass(y.p, y.fair())
+		y.settle(func(s step) bool { return s.kind != updates && s.kind != evicts })
+	}
+	if have := y.shares(); have != (pdb.Share{Source: 1, Destination: 1}) || y.State.Record.Completed == "" {
+		t.Errorf("completed %q, and the budgets allow %+v\n%s", y.State.Record.Completed, have, y.story())
+	}
+}
+
 // shares are what both budgets allow.
 func (y *play) shares() pdb.Share {
 	y.t.Helper()

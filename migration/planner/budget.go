@@ -45,17 +45,20 @@ func (p budgetPlanner) reserveBudget(inFlight int32) *plan.Decision {
 
 // wanted is what both budgets shall allow. In one namespace the source's stands for
 // both: one PodDisruptionBudget selects both slices. Between two handoffs all of it goes
-// where a roll-out needs it, the source first: our own kind evicts, and would wait for ever.
+// where a roll-out needs it, the source first: our own kind evicts, and would wait for ever. What
+// the end leaves stays so: where there is enough for both slices, both have a part of it.
 func (p budgetPlanner) wanted(inFlight int32) pdb.Share {
 	d := p.Record.Baseline.Budget
+	_, more := p.next()
+	between := inFlight == 0 && (more || d == 1)
 	switch {
 	case p.Spec.SameNamespace:
 		return pdb.Share{Source: max(0, d-inFlight)}
 	case inFlight == 0 && (p.splitFor() == api.SplitBudgetSource || p.splitFor() == api.SplitBudgetDestination):
 		return SplitShare(p.splitFor(), d, pdb.Share{Source: p.Source.Set.Replicas, Destination: p.Destination.Set.Replicas})
-	case inFlight == 0 && p.Source.Set.RollsOut():
+	case between && p.Source.Set.RollsOut():
 		return pdb.Share{Source: d}
-	case inFlight == 0 && p.Destination.Set.RollsOut():
+	case between && p.Destination.Set.RollsOut():
 		return pdb.Share{Destination: d}
 	}
 	return pdb.Split(d, inFlight, pdb.Share{Source: p.Source.Set.Replicas, Destination: p.Destination.Set.Replicas})
