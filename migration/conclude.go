@@ -15,14 +15,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sliceshift/sliceshift/migration/endpoint"
-	"github.com/sliceshift/sliceshift/migration/execute"
 	"github.com/sliceshift/sliceshift/migration/metrics"
 	"github.com/sliceshift/sliceshift/migration/observe"
 	"github.com/sliceshift/sliceshift/migration/pass"
 	"github.com/sliceshift/sliceshift/migration/plan"
 	"github.com/sliceshift/sliceshift/migration/planner"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
-	"github.com/sliceshift/sliceshift/volumes"
 	"github.com/sliceshift/sliceshift/workload"
 )
 
@@ -90,6 +88,7 @@ func (e *Engine) report(ctx context.Context, m *api.Migration, step pass.Step, o
 	}
 	render(m, step.Snapshot, step.Decision)
 	renderAhead(m, e.held, step.Decision)
+	date(m, seen, e.clock.Now())
 	e.fewest.note(m.Status.Handoff, step.Snapshot)
 	m.Status.Handoff = e.fewest.in(m.Status.Handoff)
 	renderHistory(m, seen, step.Snapshot.Now, outcome.Finished, e.down)
@@ -172,23 +171,13 @@ func (e *Engine) save(step pass.Step, m *api.Migration, err error) pass.Step {
 // write carries the effect of a step out, and says whether it has landed.
 func (e *Engine) write(ctx context.Context, m *api.Migration, step pass.Step) (pass.Step, bool) {
 	effect := *step.Decision.Effect
-	e.observer.BeforeWrite(effect)
-	executor := execute.New(m, e.sides, e.policy)
-	executor.Parked, executor.ParkedAt = e.parked, e.parkedAt
-	object, err := executor.Do(ctx, effect)
+	object, err := e.world.Do(ctx, m, effect)
 	answer := pass.Answer{Kind: kindOf(err), Cluster: e.sides.At(effect.Side).Cluster}
 	metrics.Wrote(string(effect.Verb), answer.Kind)
 	if err != nil {
 		answer.Message = endpoint.OneLine(err)
-	} else {
-		e.observer.LookAhead(ctx, effect)
-		if effect.Verb == plan.CarryVolume && effect.Volume.Verb == volumes.Park {
-			e.parked, _ = object.(*corev1.PersistentVolume)
-			e.parkedAt = effect.Side
-		}
-		if watched(object) && !effect.ForMovers() {
-			answer.Version, answer.Object = object.GetResourceVersion(), e.await(watchedObject{Object: object, side: effect.Side})
-		}
+	} else if watched(object) && !effect.ForMovers() {
+		answer.Version, answer.Object = object.GetResourceVersion(), e.await(watchedObject{Object: object, side: effect.Side})
 	}
 	return e.state.Answered(step, answer, e.clock.Now()), err == nil
 }
@@ -304,7 +293,7 @@ func (e *Engine) early(ctx context.Context, m *api.Migration, outcome *Outcome) 
 func (e *Engine) earlyOf(ctx context.Context, m *api.Migration, ordinal int32) (wrote bool, err error) {
 	step := e.state.BeginEarly(ordinal)
 	for step.Do == pass.Read {
-		snapshot := e.observer.Snapshot(ctx, observe.AsHandoff(m, ordinal), step.Reads)
+		snapshot := e.world.Snapshot(ctx, observe.AsHandoff(m, ordinal), step.Reads)
 		snapshot.Record, snapshot.Early = observe.RecordOf(m), &ordinal
 		e.hampered(&snapshot)
 		e.relay(snapshot)

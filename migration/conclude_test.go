@@ -53,6 +53,7 @@ func TestRefusedAgainAndAgain(t *testing.T) {
 				},
 			}), nil)
 			e := &Engine{clock: clock.RealClock{}, sides: sides, observer: &observe.Observer{Pair: sides}}
+			e.world = inClusters{e}
 			e.state.Engaged = true
 			try := func() (pass.Step, bool) {
 				decision := plan.Decision{Effect: &plan.Effect{Verb: plan.ScaleDown, Side: plan.SourceSide, Name: "web"}}

@@ -9,7 +9,6 @@ package migration
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -48,6 +47,7 @@ type Engine struct {
 	clock       clock.PassiveClock
 	records     Records
 	notify      func()
+	world       World
 	sides       *endpoint.Pair
 	observer    *observe.Observer
 	inspector   *preflight.Inspector
@@ -133,6 +133,8 @@ type Options struct {
 	ServerTime func(time.Time) time.Time
 	// Clock is the time; nil: the real one.
 	Clock clock.PassiveClock
+	// World is what is read and written; nil: the clusters.
+	World World
 }
 
 // NewEngine prepares the engine of one migration. It talks to no cluster yet.
@@ -169,6 +171,9 @@ func NewEngine(m *api.Migration, options Options) *Engine {
 	e.relays = relay.NewSet(e.dialMover, relay.Options{Namespace: m.Namespace, Bound: options.Relays, Notify: options.Notify})
 	e.inspector = &preflight.Inspector{Pair: sides, Clock: options.Clock, Policy: options.Policy, Connections: e.connections, Gate: e.wrongGate}
 	e.observer = &observe.Observer{Pair: sides, Clock: options.Clock, Policy: options.Policy, Identify: e.identifyAgain, KeepsSlice: e.inspector.KeepsSlice, LetsIn: e.inspector.LetsIn}
+	if e.world = options.World; e.world == nil {
+		e.world = inClusters{e}
+	}
 	return e
 }
 
@@ -221,7 +226,7 @@ func (e *Engine) Pass(ctx context.Context, m *api.Migration) (Outcome, error) {
 	if step.Do == pass.Rest {
 		return Outcome{RequeueAfter: step.RequeueAfter}, nil
 	}
-	findings, err := e.engage(ctx, m)
+	findings, err := e.world.Engage(ctx, m)
 	if err == nil {
 		err = e.learnOnward(ctx, m)
 	}
@@ -233,7 +238,7 @@ func (e *Engine) Pass(ctx context.Context, m *api.Migration) (Outcome, error) {
 		step = pass.Stall(*findings[0].Hold())
 	}
 	for step.Do == pass.Read {
-		snapshot := e.observer.Snapshot(ctx, m, step.Reads)
+		snapshot := e.world.Snapshot(ctx, m, step.Reads)
 		snapshot.Preflight, snapshot.Queued, snapshot.Gates = findings, e.queued, e.gates.known(m.Spec.Gates)
 		snapshot.MovedOn = e.movedOn
 		snapshot.Load = e.load()
@@ -241,7 +246,7 @@ func (e *Engine) Pass(ctx context.Context, m *api.Migration) (Outcome, error) {
 		e.relay(snapshot)
 		step = e.state.Next(step, snapshot)
 	}
-	e.observer.EndPass()
+	e.world.EndPass()
 	if step.Snapshot.Source.Reach == plan.Seen && step.Snapshot.Destination.Reach == plan.Seen {
 		e.gates.want(step.Snapshot)
 	}
@@ -250,7 +255,7 @@ func (e *Engine) Pass(ctx context.Context, m *api.Migration) (Outcome, error) {
 	outcome.Clients = e.clients.figures(e.clock.Now())
 	if err == nil && outcome.Decision.Hold != nil && !outcome.Done {
 		err = e.early(ctx, m, &outcome)
-		e.observer.EndPass() // what was asked for after a write is of another ordinal than the one on its way
+		e.world.EndPass() // what was asked for after a write is of another ordinal than the one on its way
 	}
 	return outcome, err
 }
@@ -262,11 +267,11 @@ func (e *Engine) Look(ctx context.Context, m *api.Migration) (plan.Snapshot, err
 		m = m.DeepCopy()
 		m.UID = observe.Unborn
 	}
-	findings, err := e.engage(ctx, m)
+	findings, err := e.world.Engage(ctx, m)
 	if err != nil {
 		return plan.Snapshot{}, err
 	}
-	snapshot := e.observer.Snapshot(ctx, m, scope.Reads{Live: true, Wide: true, Namespace: true, Looks: true})
+	snapshot := e.world.Snapshot(ctx, m, scope.Reads{Live: true, Wide: true, Namespace: true, Looks: true})
 	snapshot.Preflight = findings
 	return e.state.Sign(snapshot), nil
 }
@@ -294,84 +299,4 @@ func (e *Engine) observed(ctx context.Context, name string) string {
 		return ""
 	}
 	return shown.GetResourceVersion()
-}
-
-// engage learns what does not change, and begins to watch. Of a migration that has not begun it checks
-// the rights before, and all that would keep it from ending well.
-func (e *Engine) engage(ctx context.Context, m *api.Migration) ([]plan.Finding, error) {
-	places := []*endpoint.Endpoint{&e.sides.Source, &e.sides.Destination}
-	if observe.Recovers(m) {
-		places = places[:1]
-	}
-	e.asked = scope.NoSide
-	if m.Status.Baseline != nil {
-		if e.watching {
-			return nil, e.learnExports(ctx, m, places)
-		}
-		if err := e.learn(ctx, m, places); err != nil {
-			return nil, err
-		}
-		return nil, e.watch(ctx, places)
-	}
-	for _, check := range []func(context.Context, *api.Migration) ([]plan.Finding, error){e.inspector.KindsNotServed, e.inspector.MissingPermissions} {
-		if findings, err := check(ctx, m); err != nil || len(findings) > 0 {
-			return findings, err
-		}
-	}
-	e.exportsAsked, e.sides.Source.ExportVersion, e.sides.Destination.ExportVersion = time.Time{}, "", ""
-	if err := e.learn(ctx, m, places); err != nil {
-		return nil, err
-	}
-	e.asked = scope.BothSides
-	findings, err := e.inspector.Run(ctx, m)
-	if err != nil {
-		return nil, err
-	}
-	return findings, e.watch(ctx, places)
-}
-
-// learn finds out which clusters these are, and what they serve.
-func (e *Engine) learn(ctx context.Context, m *api.Migration, places []*endpoint.Endpoint) error {
-	for _, p := range places {
-		if err := e.identify(ctx, p); err != nil {
-			return err
-		}
-	}
-	return e.learnExports(ctx, m, places)
-}
-
-// identifyAgain is identify for a side that was not asked in this pass.
-func (e *Engine) identifyAgain(ctx context.Context, p *endpoint.Endpoint) error {
-	if e.asked.Has(p.Side) {
-		return nil
-	}
-	return e.identify(ctx, p)
-}
-
-// identify finds out which cluster a side is in: a kubeconfig, a DNS name or a load
-// balancer may lead to another one than it did before.
-func (e *Engine) identify(ctx context.Context, p *endpoint.Endpoint) error {
-	id, err := e.connections[p.Side].ID(ctx)
-	if err != nil {
-		return fmt.Errorf("cluster %s: %w", p.Cluster, err)
-	}
-	p.ID = id
-	return nil
-}
-
-func (e *Engine) watch(ctx context.Context, places []*endpoint.Endpoint) error {
-	if e.watching || e.notify == nil {
-		return nil
-	}
-	for _, p := range places {
-		view, leave, err := e.connections[p.Side].Watch(ctx, clusters.Scope{Namespace: p.Namespace, Kind: p.APIVersion}, clusters.Subscription{Set: p.Set, Notify: e.notify})
-		if err != nil {
-			e.Close()
-			return err
-		}
-		p.Cached = view
-		e.leave = append(e.leave, leave)
-	}
-	e.watching = true
-	return nil
 }

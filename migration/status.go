@@ -88,6 +88,16 @@ func sent(text string) int {
 	return len(encoded) - len(`""`)
 }
 
+// date gives the conditions that have changed since before the time of the engine's clock.
+func date(m *api.Migration, before api.MigrationStatus, now time.Time) {
+	for i := range m.Status.Conditions {
+		c := &m.Status.Conditions[i]
+		if was := meta.FindStatusCondition(before.Conditions, c.Type); was == nil || !was.LastTransitionTime.Equal(&c.LastTransitionTime) {
+			c.LastTransitionTime = metav1.NewTime(now)
+		}
+	}
+}
+
 // render describes what was seen and decided in the status.
 func render(m *api.Migration, s plan.Snapshot, decision plan.Decision) {
 	m.Status.ObservedGeneration = m.Generation

@@ -60,6 +60,7 @@ func (e *Engine) stallUnstored(ctx context.Context, before, m *api.Migration, lo
 	outcome.Decision, outcome.Done, outcome.Finished = step.Decision, false, nil
 	e.putBack(before, m)
 	render(m, step.Snapshot, step.Decision)
+	date(m, before.Status, e.clock.Now())
 	if e.kept == nil && !changed(before, m) {
 		return step, nil
 	}

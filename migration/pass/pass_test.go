@@ -1,7 +1,6 @@
 package pass_test
 
 import (
-	"slices"
 	"testing"
 	"time"
 
@@ -47,19 +46,6 @@ func scenario() plan.Snapshot {
 	return plantest.Scenario{Replicas: 3, Templates: []string{"data"}, Budget: pdbtest.MaxUnavailable(1)}.Build()
 }
 
-// observe is what reads show of a world whose caches are in time.
-func observe(s plan.Snapshot, reads scope.Reads) plan.Snapshot {
-	s.VolumesRead = reads.Volumes
-	if reads.Ordinal == nil {
-		return s
-	}
-	s.Focused = true
-	s.Volumes = slices.DeleteFunc(s.Volumes, func(v plan.OrdinalVolume) bool {
-		return v.Ordinal != *reads.Ordinal && (reads.Next == nil || v.Ordinal != *reads.Next)
-	})
-	return s
-}
-
 // shown is the version of every object that the caches show.
 func (d *drive) shown(string) string {
 	if d.unseen {
@@ -76,7 +62,7 @@ func (d *drive) look() pass.Step {
 	for step.Do == pass.Read {
 		reads = step.Reads
 		d.seen(reads)
-		step = d.Next(step, observe(d.world.Snapshot(), reads))
+		step = d.Next(step, d.world.Read(reads))
 	}
 	d.check(step, reads)
 	return step
@@ -234,7 +220,7 @@ func TestReadsOnceMore(t *testing.T) {
 	if step.Reads != (scope.Reads{}) {
 		t.Errorf("before anything is decided, %+v is read", step.Reads)
 	}
-	if step = d.Next(step, observe(d.world.Snapshot(), step.Reads)); !step.Reads.Wide {
+	if step = d.Next(step, d.world.Read(step.Reads)); !step.Reads.Wide {
 		t.Errorf("of what begins a migration only %+v is read", step.Reads)
 	}
 }

@@ -272,7 +272,7 @@ func (w *World) Settle() bool {
 			changed = w.ControlSet(name) || changed
 			changed = w.ControlBudgets(name) || changed
 			changed = w.settleClaims(name) || changed
-			changed = w.settleCopies() || changed
+			changed = w.SettleCopies() || changed
 			changed = w.settlePods(name) || changed
 		}
 	}

@@ -203,8 +203,8 @@ func (w *World) endPass() bool {
 	return w.Settle()
 }
 
-// settleCopies lets binders, provisioners and movers act once on each copy.
-func (w *World) settleCopies() bool {
+// SettleCopies lets binders, provisioners and movers act once on each copy.
+func (w *World) SettleCopies() bool {
 	changed := false
 	own := w.moving()
 	for i := range own {

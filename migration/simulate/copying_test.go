@@ -270,6 +270,6 @@ func TestWorldSettleCopies(t *testing.T) {
 		},
 		"movers without what they mount": {ofCopy(func(c *volumes.Copying) { c.Receiver.Found, c.Sender.Found = true, true }), nil},
 	} {
-		t.Run(name, func(t *testing.T) { tc.check(t, copiedWal(), (*World).settleCopies) })
+		t.Run(name, func(t *testing.T) { tc.check(t, copiedWal(), (*World).SettleCopies) })
 	}
 }

@@ -42,7 +42,7 @@ func (w *World) act(t *rapid.T) plan.Decision {
 	switch {
 	case decision.Record != nil:
 		step, begun := w.State.Record.Handoff, decision.Record.Handoff
-		w.note(*decision.Record)
+		w.Note(*decision.Record)
 		if step != nil && begun != nil && step.Ordinal == begun.Ordinal {
 			begun.Step, begun.StepTime = step.Step, step.StepTime
 		}

@@ -91,7 +91,7 @@ func (w *World) run(decide func(*World) plan.Decision, show func(Step)) Result {
 		switch {
 		case decision.Record != nil:
 			given := planner.DestinationCount(w.State)
-			w.note(*decision.Record)
+			w.Note(*decision.Record)
 			w.State.Record.Given = given
 			fence := decision.Record.Fence
 			w.State.Engaged = fence != nil && fence.Holder == w.State.Holder
@@ -136,8 +136,8 @@ func endless(waits *plan.Hold) *plan.Hold {
 	return &held
 }
 
-// note writes a record, and counts the handoffs that begin.
-func (w *World) note(record plan.Record) {
+// Note writes a record, and counts the handoffs that begin.
+func (w *World) Note(record plan.Record) {
 	if was, is := w.State.Record.Handoff, record.Handoff; is != nil && (was == nil || was.Ordinal != is.Ordinal) {
 		w.begun++
 	}

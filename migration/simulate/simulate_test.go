@@ -156,7 +156,7 @@ func carryOut(t *testing.T, w *World, decision plan.Decision) {
 	w.State.Now = w.State.Now.Add(decision.Wait)
 	if decision.Record != nil {
 		w.State.Engaged = true
-		w.note(*decision.Record)
+		w.Note(*decision.Record)
 		return
 	}
 	if decision.Effect != nil {

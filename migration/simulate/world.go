@@ -3,11 +3,13 @@ package simulate
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/sliceshift/sliceshift/migration/plan"
+	"github.com/sliceshift/sliceshift/migration/scope"
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
@@ -76,6 +78,20 @@ func NewWorld(s plan.Snapshot) *World {
 
 // Snapshot is what an observer sees now.
 func (w *World) Snapshot() plan.Snapshot { return w.State.Clone() }
+
+// Read is what reads show of it, over caches that are in time.
+func (w *World) Read(reads scope.Reads) plan.Snapshot {
+	s := w.State.Clone()
+	s.VolumesRead = reads.Volumes
+	if reads.Ordinal == nil {
+		return s
+	}
+	s.Focused = true
+	s.Volumes = slices.DeleteFunc(s.Volumes, func(v plan.OrdinalVolume) bool {
+		return v.Ordinal != *reads.Ordinal && (reads.Next == nil || v.Ordinal != *reads.Next)
+	})
+	return s
+}
 
 // NewVersion is a resourceVersion that nothing has had.
 func (w *World) NewVersion() string {

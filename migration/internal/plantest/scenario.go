@@ -2,6 +2,7 @@
 package plantest
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -17,6 +18,8 @@ import (
 
 // Scenario describes the world that a test begins with.
 type Scenario struct {
+	// Name is that of the Migration and of both StatefulSets; empty: web.
+	Name            string
 	Replicas, Start int32
 	Templates       []string
 	Budget          *pdb.Form
@@ -66,15 +69,16 @@ func (c Scenario) Build() plan.Snapshot {
 		c.Spec.Deadline = 10 * time.Minute
 	}
 	c.Spec.SameCluster = c.Spec.SameCluster || c.Spec.SameNamespace
+	c.Name = cmp.Or(c.Name, "web")
 	s := plan.Snapshot{
-		Now: Epoch, Migration: types.NamespacedName{Namespace: "shop", Name: "web"}, UID: "migration", Holder: "a", Spec: c.Spec,
+		Now: Epoch, Migration: types.NamespacedName{Namespace: "shop", Name: c.Name}, UID: "migration", Holder: "a", Spec: c.Spec,
 		Source: plan.Side{
 			Cluster: "east", ClusterID: "cluster-east", Namespace: "shop", Reach: plan.Seen, NamespaceFound: true,
 			Set: plan.Set{
-				Presence: plan.Seen, Name: "web", UID: "source-set", ResourceVersion: "1", Start: c.Start, Replicas: c.Replicas,
+				Presence: plan.Seen, Name: c.Name, UID: "source-set", ResourceVersion: "1", Start: c.Start, Replicas: c.Replicas,
 				Observed: true, RolledOut: true, Ordered: c.Ordered, Templates: c.Templates,
 			},
-			Service: plan.Dependent{Needed: c.Service, Found: c.Service, Name: "web"},
+			Service: plan.Dependent{Needed: c.Service, Found: c.Service, Name: c.Name},
 		},
 	}
 	s.Destination, s.Spec.Prefetch = c.destination(s.Source), c.Prefetch
@@ -94,12 +98,12 @@ func (c Scenario) Build() plan.Snapshot {
 		s.Numbers = &plan.Finding{Reason: api.ReasonKindUnsupported, Object: "StatefulSet " + s.Destination.Set.Name, Message: "it would begin with ordinal 0, whatever it is given"}
 	}
 	if c.Budget != nil {
-		s.Source.Budgets = []plan.Budget{{Name: "web", UID: "pdb", ResourceVersion: "1", Form: *c.Budget, Observed: true}}
+		s.Source.Budgets = []plan.Budget{{Name: c.Name, UID: "pdb", ResourceVersion: "1", Form: *c.Budget, Observed: true}}
 		switch {
 		case c.Spec.SameNamespace:
 			s.Destination.Budgets = []plan.Budget{s.Source.Budgets[0]}
 		case c.Prepared:
-			s.Destination.Budgets = []plan.Budget{{Name: "web", UID: "prepared-pdb", ResourceVersion: "1", Form: *c.Budget, Observed: true}}
+			s.Destination.Budgets = []plan.Budget{{Name: c.Name, UID: "prepared-pdb", ResourceVersion: "1", Form: *c.Budget, Observed: true}}
 		}
 	}
 	for ordinal := c.Start; ordinal < c.Start+c.Replicas; ordinal++ {
@@ -125,15 +129,15 @@ func (c Scenario) name(ordinal int32) plan.Name {
 func (c Scenario) destination(source plan.Side) plan.Side {
 	side := plan.Side{
 		Cluster: "west", ClusterID: "cluster-west", Namespace: "shop", Reach: plan.Seen, NamespaceFound: true,
-		Set:     plan.Set{Presence: plan.Absent, Name: "web"},
-		Service: plan.Dependent{Needed: c.Service, Name: "web"},
+		Set:     plan.Set{Presence: plan.Absent, Name: c.Name},
+		Service: plan.Dependent{Needed: c.Service, Name: c.Name},
 	}
 	if c.Spec.SameCluster {
 		side.Cluster, side.ClusterID = source.Cluster, source.ClusterID
 	}
 	switch {
 	case c.Spec.SameNamespace:
-		side.Set.Name, side.Service.Found = "web-next", c.Service
+		side.Set.Name, side.Service.Found = c.Name+"-next", c.Service
 	case c.Spec.SameCluster:
 		side.Namespace = "team"
 	}
@@ -147,7 +151,7 @@ func (c Scenario) destination(source plan.Side) plan.Side {
 }
 
 func (c Scenario) boundVolume(s plan.Snapshot, ordinal int32, template string) plan.OrdinalVolume {
-	claim := fmt.Sprintf("%s-web-%d", template, ordinal)
+	claim := plan.ClaimName(template, c.Name, ordinal)
 	name := "pv-" + claim
 	policy := corev1.PersistentVolumeReclaimDelete
 	if c.Retained {
@@ -165,7 +169,7 @@ func (c Scenario) boundVolume(s plan.Snapshot, ordinal int32, template string) p
 		}
 	}
 	v.Source.Ref = volumes.Ref{Namespace: s.Source.Namespace, Name: claim}
-	v.Destination.Ref = volumes.Ref{Namespace: s.Destination.Namespace, Name: fmt.Sprintf("%s-%s-%d", template, s.Destination.Set.Name, ordinal)}
+	v.Destination.Ref = volumes.Ref{Namespace: s.Destination.Namespace, Name: plan.ClaimName(template, s.Destination.Set.Name, ordinal)}
 	v.Source.Claim = volumes.Claim{Found: true, UID: types.UID("claim-" + claim), ResourceVersion: "1", Phase: corev1.ClaimBound, Volume: name}
 	v.Source.Volume = volumes.Volume{
 		Found: true, Name: name, UID: types.UID(name), ResourceVersion: "1", Policy: policy, Phase: corev1.VolumeBound,
