@@ -96,6 +96,18 @@ func (h Handoff) clients() string {
 	return text
 }
 
+// HandoffClients says what clients saw in each of the handoffs; nil: the requests of none were counted.
+func (r Report) HandoffClients() []string {
+	if !r.measured() {
+		return nil
+	}
+	texts := make([]string, 0, len(r.Handoffs))
+	for _, h := range r.Handoffs {
+		texts = append(texts, h.clients())
+	}
+	return texts
+}
+
 // measured reports whether the requests of any handoff were counted.
 func (r Report) measured() bool {
 	for _, h := range r.Handoffs {

@@ -1,21 +1,30 @@
 package move
 
 import (
+	"bytes"
+	"context"
 	"encoding/json"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/sliceshift/sliceshift/cmd/migrate/command"
 	"github.com/sliceshift/sliceshift/cmd/migrate/commandtest"
 	"github.com/sliceshift/sliceshift/cmd/migrate/move/movetest"
 	"github.com/sliceshift/sliceshift/cmd/migrate/move/progress"
+	"github.com/sliceshift/sliceshift/cmd/migrate/move/ui/board"
+	"github.com/sliceshift/sliceshift/cmd/migrate/move/ui/server"
 	"github.com/sliceshift/sliceshift/cmd/migrate/terminal"
 	"github.com/sliceshift/sliceshift/migration/report"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/migration/view"
 )
 
 // soaking is a run with one ordinal moved and one in flight, which was down for 9.3 s and is Ready for 8 s.
@@ -31,10 +40,74 @@ func soaking() *api.Migration {
 	return m
 }
 
-// TestV5OneRecordOneTruth: the table, the list, -o json, the live view and the report give the same figures of one record: what has moved,
-// which ordinal is in flight, its outage and its soak, how long the rest takes, as of when, and that a process drives it.
+// probed is the same with a probe, that has asked while both ordinals moved.
+func probed() *api.Migration {
+	m := soaking()
+	m.Spec.Probe = &api.ProbeSpec{URL: "https://shop.example/"}
+	m.Status.Probe = &api.ProbeStatus{
+		ClientRequests: api.ClientRequests{Requests: 1204, P50Milliseconds: 4, P99Milliseconds: 12, LongestMilliseconds: 230},
+		Moving:         &api.ClientRequests{Requests: 65}, Time: metav1.NewMicroTime(commandtest.Noon),
+	}
+	m.Status.History.Handoffs[0].Clients = &api.ClientRequests{Requests: 1139}
+	return m
+}
+
+// shown is what the page gets of a run.
+type shown struct {
+	exportedView
+	Report  report.Report `json:"report"`
+	Clients []string      `json:"clients"`
+}
+
+// opened is a page: it is closed once it has got all of one run.
+type opened struct {
+	*httptest.ResponseRecorder
+	close context.CancelFunc
+}
+
+// SetWriteDeadline implements what a connection does.
+func (opened) SetWriteDeadline(time.Time) error { return nil }
+
+// Write implements http.ResponseWriter.
+func (o opened) Write(data []byte) (int, error) {
+	if bytes.HasPrefix(data, []byte("event: one\n")) {
+		o.close()
+	}
+	return o.ResponseRecorder.Write(data)
+}
+
+// pageOf asks as the page does that shows the run of shop/web.
+func pageOf(t *testing.T, m *api.Migration) (got shown) {
+	t.Helper()
+	known := board.New()
+	err := known.Show(m, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := server.New(server.Options{Cluster: "east", Board: known, Clock: clocktesting.NewFakeClock(commandtest.Noon)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, closed := context.WithTimeout(t.Context(), time.Minute)
+	defer closed()
+	r := httptest.NewRequestWithContext(ctx, http.MethodGet, "http://localhost/api/events?one=run/shop/web", nil)
+	r.Header.Set("Authorization", "Bearer "+s.Token())
+	w := opened{httptest.NewRecorder(), closed}
+	s.ServeHTTP(w, r)
+	_, one, found := strings.Cut(w.Body.String(), "event: one\ndata: ")
+	if !found {
+		t.Fatalf("the page gets %d %s", w.Code, w.Body)
+	}
+	one, _, _ = strings.Cut(one, "\n")
+	read(t, one, &got)
+	return got
+}
+
+// TestV5OneRecordOneTruth: the table, the list, -o json, the live view, the report and the page give the same figures of one record: what
+// has moved, which ordinal is in flight, its outage and its soak, how long the rest takes, as of when, that a process drives it, and what
+// clients saw.
 func TestV5OneRecordOneTruth(t *testing.T) {
-	kubeconfig := serveRecord(t, soaking()).Kubeconfig(t)
+	kubeconfig := serveRecord(t, probed()).Kubeconfig(t)
 	run := func(args ...string) string {
 		t.Helper()
 		c := newConsole(append(args, "--kubeconfig", kubeconfig)...)
@@ -46,6 +119,7 @@ func TestV5OneRecordOneTruth(t *testing.T) {
 	var one exportedMigration
 	read(t, run("status", "web", "-o", "json"), &one)
 	got, asOf := one.View, commandtest.Noon.Add(-5*time.Second)
+	const clients = "0 of 1,204 requests failed; p50 4 ms, p99 12 ms, longest 230 ms"
 	agree := func(where string, have, want []any) {
 		t.Helper()
 		if diff := cmp.Diff(want, have); diff != "" {
@@ -66,7 +140,14 @@ func TestV5OneRecordOneTruth(t *testing.T) {
 	last := told.Handoffs[len(told.Handoffs)-1]
 	agree("the report", []any{told.Moved, told.Total, last.Ordinal, *last.DownSeconds, *last.SoakSeconds, told.AsOf.UTC(), told.Undriven},
 		[]any{got.Moved, got.Total, got.Handoff.Ordinal, *got.Handoff.OutageSeconds, *got.Handoff.SoakSeconds, got.AsOf.UTC(), ""})
-	live := strings.Join(progress.Draw(terminal.Bar{}, progress.Recorded(soaking(), true, commandtest.Noon), commandtest.Noon, 100), "\n")
+	page := pageOf(t, probed())
+	page.Time = got.Time // the page has a clock of its own
+	if diff := cmp.Diff(got, page.exportedView, cmpopts.IgnoreUnexported(view.Row{})); diff != "" {
+		t.Errorf("the page: -o json has -, it has +\n%s", diff)
+	}
+	agree("the page's report", []any{page.Report}, []any{told})
+	agree("the page's clients", []any{page.Report.Clients.Text, page.Clients}, []any{clients, []string{"0 of 1,139 requests failed", "0 of 65 requests failed"}})
+	live := strings.Join(progress.Draw(terminal.Bar{}, progress.Recorded(probed(), true, commandtest.Noon), commandtest.Noon, 100), "\n")
 	for screen, tc := range map[string]struct {
 		text string
 		want []string
@@ -74,7 +155,7 @@ func TestV5OneRecordOneTruth(t *testing.T) {
 		"the list":  {run("status"), []string{"1/4", got.Now}},
 		"the table": {run("status", "web"), []string{"1 of 4, about 4m25s left", "ordinal 2: wait until it is available", "was down for 9.3s, Ready for 8s", "2026-01-01T11:59:55Z, 5s ago", "3 of 4 available; 1 may be"}},
 		"live":      {live, []string{"1/4 moved", "about 4m25s left", "ordinal 2", "was down for 9.3s, Ready for 8s", "3 of 4 available; 1 may be"}},
-		"report":    {run("report", "web"), []string{"1 of 4 ordinals", "9.3s", "8s so far", "2026-01-01 11:59:55"}},
+		"report":    {run("report", "web"), []string{"1 of 4 ordinals", "9.3s", "8s so far", "2026-01-01 11:59:55", clients, "0 of 1,139 requests failed"}},
 	} {
 		for _, want := range tc.want {
 			if !strings.Contains(tc.text, want) {

@@ -24,7 +24,9 @@ type detail struct {
 	// Ahead is why copies for later turns do not go on, while the move does.
 	Ahead *view.Hold `json:"ahead,omitempty"`
 	// Report is what it has done so far.
-	Report  report.Report    `json:"report"`
+	Report report.Report `json:"report"`
+	// Clients says what clients saw in each of its handoffs; absent: that was not measured.
+	Clients []string         `json:"clients,omitempty"`
 	Gates   []api.GateStatus `json:"gates,omitempty"`
 	Hooks   []api.HookRun    `json:"hooks,omitempty"`
 	Actions []view.Action    `json:"actions"`
@@ -32,10 +34,10 @@ type detail struct {
 
 // detail returns all of a migration that is kept in the cluster, at a time of its API server.
 func (s *user) detail(m board.Migration, now time.Time) detail {
-	row := view.NewRow(m.Migration, m.Record).At(m.Migration, now)
+	row, told := view.NewRow(m.Migration, m.Record).At(m.Migration, now), s.reportOf(m, now)
 	return detail{
 		Row: row, UID: m.UID, Where: row.Where(), Ordinals: row.Ordinals(), Steps: view.StepsOf(m.Migration),
-		Pace: view.PaceOf(m.Migration), Ahead: view.HeldAhead(m.Migration), Report: s.reportOf(m, now),
+		Pace: view.PaceOf(m.Migration), Ahead: view.HeldAhead(m.Migration), Report: told, Clients: told.HandoffClients(),
 		Gates: m.Status.Gates, Hooks: m.Status.Hooks, Actions: view.Actions(m.Migration, m.Record),
 	}
 }

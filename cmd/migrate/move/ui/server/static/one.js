@@ -24,7 +24,7 @@ export function showOne(main, at) {
   part(main, 'handoff', handoff, () => handoff && handoffPanel(handoff, detail.steps));
   part(main, 'budget', { budget, replicas, sides }, () => replicas > 0 && budgetPanel(detail));
   part(main, 'asked', { gates, hooks }, () => (gates || hooks) && askedPanel(gates ?? [], hooks ?? []));
-  part(main, 'handoffs', { past: report.handoffs, dropped: report.droppedHandoffs, replicas }, () => handoffsPanel(detail));
+  part(main, 'handoffs', { past: report.handoffs, dropped: report.droppedHandoffs, replicas, clients: detail.clients }, () => handoffsPanel(detail));
   part(main, 'stops', { stops: report.stops, dropped: report.droppedStops }, () => stopsPanel(report));
   part(main, 'more', [report.warnings, report.seals, report.drivers, report.conditions, namespace, record], () => morePanel(detail));
 }
@@ -134,19 +134,17 @@ function askedPanel(gates, hooks) {
     ]));
 }
 
-function handoffsPanel({ report, replicas }) {
-  const past = report.handoffs.filter((h) => h.end);
+function handoffsPanel({ report, replicas, clients }) {
+  const past = report.handoffs.map((h, i) => ({ ...h, saw: clients?.[i] })).filter((h) => h.end);
   if (!past.length) return null;
   const took = (h) => (new Date(h.end) - new Date(h.start)) / 1000, longest = Math.max(...past.map(took), 1);
   const meter = (h) => { const bar = el('span'); bar.style.width = `${Math.max(1, 100 * took(h) / longest)}%`; return el('div', { class: 'meter', 'aria-hidden': 'true' }, bar); };
   const down = (h) => (h.stayed ? 'not stopped' : h.downSeconds == null ? 'not known' : span(h.downSeconds) + (h.outcome === 'TurnedBack' ? ' until then' : ''));
-  const measured = past.some((h) => h.clients);
-  const clients = (h) => (h.clients ? `${h.clients.failed ?? 0} of ${h.clients.requests} requests failed` : 'not measured');
   const soak = (h) => (h.soakSeconds == null ? '' : span(h.soakSeconds));
-  const line = (h) => [h.ordinal, h.direction === 'Back' ? 'back' : 'there', (h.outcome === 'TurnedBack' ? 'turned back ' : '') + whole(h.end), [span(took(h)), meter(h)], down(h), soak(h), h.fewestAvailable == null ? 'not known' : `${h.fewestAvailable} of ${replicas}`, h.attempts || 'not known', ...(measured ? [clients(h)] : [])];
+  const line = (h) => [h.ordinal, h.direction === 'Back' ? 'back' : 'there', (h.outcome === 'TurnedBack' ? 'turned back ' : '') + whole(h.end), [span(took(h)), meter(h)], down(h), soak(h), h.fewestAvailable == null ? 'not known' : `${h.fewestAvailable} of ${replicas}`, h.attempts || 'not known', ...(clients ? [h.saw] : [])];
   return el('section', { class: 'panel', 'aria-labelledby': 'handoffs-title' }, el('h2', { id: 'handoffs-title' }, 'Measured handoffs'),
     report.droppedHandoffs > 0 && el('p', { class: 'faint' }, `The first ${report.droppedHandoffs} are not listed any more.`),
-    table('Measured handoffs', ['Ordinal', 'Way', 'Available again', 'Took', 'Down', 'Ready before it counted', 'Fewest available', 'Attempts', ...(measured ? ['Clients'] : [])], past.toReversed().map(line)));
+    table('Measured handoffs', ['Ordinal', 'Way', 'Available again', 'Took', 'Down', 'Ready before it counted', 'Fewest available', 'Attempts', ...(clients ? ['Clients'] : [])], past.toReversed().map(line)));
 }
 
 function stopsPanel(report) {
