@@ -202,6 +202,7 @@ browser: chromium # the page of kubectl migrate ui, in a browser, over control p
 
 screenshots: chromium ## The images of docs/ui.md and docs/move.md anew, of the page and the terminal as they are.
 	$(GO) test -count=1 -run 'TestScreenshots|TestTerminal' ./e2e/ui -args -screenshots $(abspath docs)
+	$(GO) test -count=1 -run TestV12Pictured ./migration/staged -update
 
 # With -v, for what they measure. They make clusters of their own unless E2E_KIND_PAIR lends them some.
 kind-%: FORMAT = standard-verbose

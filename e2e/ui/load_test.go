@@ -12,6 +12,7 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"github.com/sliceshift/sliceshift/e2e/harness"
+	"github.com/sliceshift/sliceshift/migration/staged"
 )
 
 // What the page has to keep to with 100 Migrations of 50 ordinals.
@@ -25,8 +26,10 @@ const (
 // the pages of its own file, and a change of one within half a second: the medians of several, of which the log has all.
 func TestHundred(t *testing.T) {
 	shop := newShop(t)
+	arrivals := staged.Arrivals(t, "web", 50, time.Now())
 	for i := range 100 {
-		m := moved(fmt.Sprintf("web-%02d", i), int32(i%50), 50)
+		m := arrivals[i%len(arrivals)].DeepCopy()
+		m.Name = fmt.Sprintf("web-%02d", i)
 		shop.keep(m)
 	}
 	p := serve(t, harness.East().Kubeconfig(), "-n", shop.namespace)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/sliceshift/sliceshift/e2e/harness"
 	"github.com/sliceshift/sliceshift/internal/loopback"
+	"github.com/sliceshift/sliceshift/migration/staged"
 )
 
 // oncall is an account that may use the page of a manager, and see the Migrations of a namespace.
@@ -69,7 +70,7 @@ func TestLogin(t *testing.T) {
 	m.Args = append(m.Args, "--ui-bind-address", address)
 	m.Run()
 	shop.listens(address)
-	shop.keep(underWay("web"), stalled("orders"))
+	shop.keep(staged.UnderWay(t, "web", time.Now()), staged.Stalled(t, "orders", time.Now()))
 	b := browse(t, "https://"+address+"/", desk)
 	enters := func(token string) {
 		b.await(`document.getElementById("token")`)

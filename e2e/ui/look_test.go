@@ -12,11 +12,12 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/chromedp/chromedp"
 
 	"github.com/sliceshift/sliceshift/e2e/harness"
-	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
+	"github.com/sliceshift/sliceshift/migration/staged"
 )
 
 var screenshots = flag.String("screenshots", "", "write the images of the documentation into this `FOLDER`")
@@ -33,28 +34,11 @@ var views = []struct{ name, fragment, id, says string }{
 	{"stalled", "#/migration/%/orders", "hold", "What to do"},
 	{"report", "#/migration/%/web/report", "document", "Who has driven it"},
 	{"plan", "#/migration/%/ledger/plan", "document", "another cluster"},
-	{"ahead", "#/migration/%/carts", "ahead", "What to do"},
+	{"ahead", "#/migration/%/stock", "ahead", "What to do"},
 }
 
 // fill keeps Migrations in all states.
-func (s *shop) fill() { s.keep(pictured()...) }
-
-// pictured are Migrations in all states.
-func pictured() []*api.Migration {
-	paused := moved("search", 3, 5)
-	paused.Spec.Mode = api.ModePause
-	paused.Status.Conditions[1] = conditions(3*60e9, unmet(api.ConditionProgressing, api.ReasonPaused, "mode is Pause: no further ordinal begins"))[0]
-	done := moved("sessions", 3, 3)
-	done.Status.Conditions = append(done.Status.Conditions, conditions(60e9, met(api.ConditionCompleted, api.ReasonMoved, "every ordinal that was asked for runs at the destination"))[0])
-	refused := moved("ledger", 0, 3)
-	refused.Status = api.MigrationStatus{Conditions: conditions(9*60e9, unmet(api.ConditionAccepted, api.ReasonPermissionMissing, "user mover may not patch persistentvolumes in cluster west. What to do: kubectl apply -f https://example.com/mover.yaml --context west"))}
-	waits := moved("events", 0, 9)
-	waits.Status.Conditions = conditions(25*60e9, met(api.ConditionAccepted, api.ReasonReady, ""), unmet(api.ConditionProgressing, api.ReasonOutsideWindow, "no handoff begins before 22:00 Europe/Berlin"))
-	back := underWay("carts")
-	back.Status.Conditions = append(back.Status.Conditions, conditions(4*60e9, met(api.ConditionAheadHeld, "CopyStuck", "the copy of ordinal 1 does not go on. What to do: kubectl describe pod"))...)
-	back.Spec.Mode, back.Status.Fence.Direction = api.ModeRollback, api.Back
-	return []*api.Migration{underWay("web"), stalled("orders"), paused, done, refused, waits, back}
-}
+func (s *shop) fill() { s.keep(staged.Pictured(s.T, time.Now())...) }
 
 func (b *tab) show(namespace string, i int) {
 	b.Helper()

@@ -2,6 +2,7 @@ package ui
 
 import (
 	"testing"
+	"time"
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -10,13 +11,14 @@ import (
 	"github.com/sliceshift/sliceshift/e2e/cluster"
 	"github.com/sliceshift/sliceshift/e2e/fixture"
 	"github.com/sliceshift/sliceshift/e2e/harness"
+	"github.com/sliceshift/sliceshift/migration/staged"
 )
 
 // TestBehind: while the API server is away, or does not answer, the page says since when it is behind, and shows what
 // it has; when it is there again, so is each change.
 func TestBehind(t *testing.T) {
 	shop := newShop(t)
-	shop.keep(underWay("web"))
+	shop.keep(staged.UnderWay(t, "web", time.Now()))
 	p := serve(t, harness.East().Kubeconfig(), "-n", shop.namespace)
 	b := browse(t, p.address, desk)
 	b.says("list", "web")
@@ -46,8 +48,8 @@ func TestBehind(t *testing.T) {
 // TestForbidden: of a namespace that the user may not read the page says so, and shows what they may.
 func TestForbidden(t *testing.T) {
 	open, closed := newShop(t), newShop(t)
-	open.keep(underWay("web"))
-	closed.keep(underWay("vault"))
+	open.keep(staged.UnderWay(t, "web", time.Now()))
+	closed.keep(staged.UnderWay(t, "vault", time.Now()))
 	east := kubernetes.NewForConfigOrDie(harness.East().RESTConfig())
 	who := rbacv1.Subject{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: "reader-" + open.namespace}
 	role := &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Name: "reader"}, Rules: []rbacv1.PolicyRule{
