@@ -74,8 +74,13 @@ func (p *Prometheus) Numbers(ctx context.Context, namespace, name, query string)
 		return nil, nil, new(because(api.ReasonGateInvalid, fmt.Sprintf("%s.address cannot be asked: %v", p.field, err)))
 	}
 	value, warnings, err := prometheusv1.NewAPI(server).Query(ctx, query, time.Time{})
+	for i := range warnings {
+		warnings[i] = without(token, warnings[i])
+	}
 	if err != nil {
-		return nil, nil, new(p.unheard(p.field+"."+name, err))
+		answer := p.unheard(p.field+"."+name, err)
+		answer.Message = without(token, answer.Message)
+		return nil, nil, &answer
 	}
 	result, odd := numbers(value)
 	if odd != "" {
@@ -167,6 +172,14 @@ func (p *Prometheus) secret(ctx context.Context, namespace string) (string, *Ans
 		from: p.secrets, at: client.ObjectKey{Namespace: namespace, Name: ref.Name}, key: cmp.Or(ref.Key, "value"),
 		where: fmt.Sprintf("Secret %s/%s", namespace, ref.Name), use: "the token for " + p.String(), bearer: true,
 	}.read(ctx)
+}
+
+// without is a text of a server without the token that it was shown: who reads the text may not read the Secret.
+func without(token, text string) string {
+	if token == "" {
+		return text
+	}
+	return strings.ReplaceAll(text, token, "<token>")
 }
 
 // bounded reads no more than so much of an answer, and shows a token.

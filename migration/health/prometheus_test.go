@@ -180,6 +180,32 @@ func TestPrometheusToken(t *testing.T) {
 	}
 }
 
+// TestPrometheusShowsNoToken: a server that repeats the token in what it refuses, or warns of, does not bring it into a status.
+func TestPrometheusShowsNoToken(t *testing.T) {
+	t.Parallel()
+	for name, answer := range map[string]string{
+		"refused": `{"status":"error","errorType":"bad_data","error":"no: %s"}`,
+		"warned":  `{"status":"success","warnings":["old: %s"],"data":{"resultType":"vector","result":[{"metric":{},"value":[1,"1"]}]}}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				_, _ = fmt.Fprintf(w, answer, r.Header.Get("Authorization"))
+			}))
+			t.Cleanup(server.Close)
+			secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "token"}, Data: map[string][]byte{"value": []byte("abc.DEF-1")}}
+			gate := &api.PrometheusGate{Query: "up", Expression: "true", PrometheusServer: api.PrometheusServer{
+				Address: server.URL, BearerTokenSecretRef: &api.SecretKeyReference{Name: "token"},
+				CABundle: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}),
+			}}
+			got := ask(t.Context(), t, api.HealthGate{Prometheus: gate}, Sides{Secrets: Secrets{Reader: clustertest.New(secret)}, Addresses: Addresses{Any: true}}, web2)
+			if strings.Contains(got.Message, "abc.DEF") || !strings.Contains(got.Message, "Bearer <token>") {
+				t.Errorf("%s", got.Message)
+			}
+		})
+	}
+}
+
 // TestAddresses: what an author may have the manager ask.
 func TestAddresses(t *testing.T) {
 	t.Parallel()
