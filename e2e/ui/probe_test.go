@@ -18,14 +18,14 @@ func TestV5PageOfAProbe(t *testing.T) {
 	probed.Spec.Probe = &api.ProbeSpec{URL: "https://shop.example/"}
 	probed.Status.Probe = &api.ProbeStatus{
 		ClientRequests: api.ClientRequests{Requests: 1204, Failed: 2, OutageMilliseconds: 400, P50Milliseconds: 4, P99Milliseconds: 12, LongestMilliseconds: 1230},
-		Message:        "connection refused", Time: metav1.NowMicro(),
+		Message:        "connection refused", Time: metav1.NowMicro(), FailureTime: metav1.NewMicroTime(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)),
 	}
 	probed.Status.History.Handoffs[0].Clients = &api.ClientRequests{Requests: 1139, Failed: 2, OutageMilliseconds: 400}
 	shop := newShop(t)
 	shop.keep(probed, silent)
 	b := browse(t, serve(t, harness.East().Kubeconfig(), "-n", shop.namespace).address, desk)
 	b.visit("#/migration/" + shop.namespace + "/web")
-	b.says("facts", "2 of 1,204 requests failed, for 400ms in a row at most; p50 4 ms, p99 12 ms, longest 1,230 ms; the last failure: connection refused")
+	b.says("facts", "2 of 1,204 requests failed, for 400ms in a row at most; p50 4 ms, p99 12 ms, longest 1,230 ms; the last failure, at 2026-01-02 03:04:05: connection refused")
 	b.says("facts", "https://shop.example/")
 	b.says("handoffs", "2 of 1,139 requests failed, for 400ms")
 	b.says("handoffs", "not measured") // the second handoff
