@@ -118,7 +118,7 @@ func (p turnPlanner) forget() *plan.Decision {
 	}
 	next := p.Record
 	next.AutomaticRollback = nil
-	if _, twice := (foreignPlanner{p.View}).startedTwice(); !twice {
+	if _, twice := foreignPlanner(p).startedTwice(); !twice {
 		next.StartWithdrawn = nil
 	}
 	if next.AutomaticRollback == p.Record.AutomaticRollback && next.StartWithdrawn == p.Record.StartWithdrawn {
