@@ -13,7 +13,7 @@ import (
 // figuresVariable is set by the make targets whose figures the documentation shows.
 const figuresVariable = "SLICESHIFT_FIGURES"
 
-// WantsFigures reports whether a long run is to put what it has come to into the documentation.
+// WantsFigures reports whether a long run writes its figures into the documentation.
 func WantsFigures() bool { return os.Getenv(figuresVariable) != "" }
 
 // WriteFigures puts what a long run has come to into docs/safety.md, when it was asked to

@@ -121,7 +121,7 @@ func (p *Prometheus) unheard(query string, err error) Answer {
 			return because(api.ReasonGateUnanswered, fmt.Sprintf("%s gives no answer: %v", p, err))
 		}
 		if strings.Contains(err.Error(), "unexpected value type") {
-			return because(api.ReasonGateInvalid, fmt.Sprintf("%s answers %s with what is no number; let it ask for one", p, query))
+			return because(api.ReasonGateInvalid, fmt.Sprintf("%s answers %s with something that is not a number; let the query return one", p, query))
 		}
 		return p.stranger()
 	}
@@ -157,12 +157,12 @@ func (p *Prometheus) refused(problem *prometheusv1.Error) Answer {
 	}
 	found := words[1]
 	if found == "401" || found == "403" {
-		return because(api.ReasonGateUnanswered, fmt.Sprintf("%s answers HTTP %s: it wants to know who asks. Put a token that may read into a Secret, and name it in %s.bearerTokenSecretRef", p, found, p.field))
+		return because(api.ReasonGateUnanswered, fmt.Sprintf("%s answers HTTP %s: it requires a token. Put one that may read into a Secret, and name the Secret in %s.bearerTokenSecretRef", p, found, p.field))
 	}
 	return because(api.ReasonGateUnanswered, fmt.Sprintf("%s answers HTTP %s; check %s.address, and the path in it", p, found, p.field))
 }
 
-// token is what is shown to the server; empty: nothing is.
+// secret reads the token for the server; empty: it has none.
 func (p *Prometheus) secret(ctx context.Context, namespace string) (string, *Answer) {
 	ref := p.token
 	if ref == nil {

@@ -100,7 +100,7 @@ func TestPrometheus(t *testing.T) {
 		"nothing":          {"nothing", "result.size() == 0", emptyHanded("no series matches", "or vector(0)")},
 		"NaN":              {"nan", "true", bad("NaN")},
 		"warned":           {"warned", "result[0] == 1", good("It warns: partial answer")},
-		"text":             {"text", "true", wrong("what is no number")},
+		"text":             {"text", "true", wrong("not a number")},
 		"range":            {"range", "true", wrong("a range of values")},
 		"histogram":        {"histogram", "true", wrong("a histogram")},
 		"does not parse":   {"sum(", "true", wrong("refuses prometheus.query: parse error: sum(")},

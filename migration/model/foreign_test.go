@@ -288,6 +288,15 @@ func TestTwiceWhilePaused(t *testing.T) {
 	y.machine.pass(y.p, y.fair())
 	y.setMode(api.ModePause)
 	y.rescaled(plan.SourceSide, 0, 1)
+	for y.State.Record.StartWithdrawn == nil {
+		y.machine.pass(y.p, y.fair())
+		y.settleAll(everyone, func() {})
+	}
+	unread := y.p.through(y.Snapshot())
+	unread.Destination = plan.Side{Cluster: "west", Reach: plan.Unreachable}
+	if next := planner.Plan(unread).Record; next != nil && next.StartWithdrawn == nil {
+		t.Error("it forgets a start that it cannot see to be taken back")
+	}
 	for range enough {
 		y.machine.pass(y.p, y.fair())
 		y.settleAll(everyone, func() {})

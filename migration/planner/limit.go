@@ -111,14 +111,15 @@ func (p turnPlanner) due() *plan.Decision {
 	}}
 }
 
-// forget is for a pause: it is the word of a person that the migration may go on. A start that is to be taken back is noted until it is.
+// forget is for a pause: it is the word of a person that the migration may go on. A start that is to be taken back stays noted until
+// both sides show that it was.
 func (p turnPlanner) forget() *plan.Decision {
 	if p.Record.AutomaticRollback == nil && p.Record.StartWithdrawn == nil || p.Spec.Mode != api.ModePause || p.Deleting {
 		return nil
 	}
 	next := p.Record
 	next.AutomaticRollback = nil
-	if _, twice := foreignPlanner(p).startedTwice(); !twice {
+	if _, twice := foreignPlanner(p).startedTwice(); !twice && p.Source.Reach == plan.Seen && p.Destination.Reach == plan.Seen {
 		next.StartWithdrawn = nil
 	}
 	if next.AutomaticRollback == p.Record.AutomaticRollback && next.StartWithdrawn == p.Record.StartWithdrawn {

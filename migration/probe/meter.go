@@ -24,8 +24,8 @@ const (
 	field = "probe.prometheus"
 )
 
-// Meter asks a Prometheus what clients have seen since a migration began. What it says is of all that time: a handoff is shorter
-// than the time between two scrapes.
+// Meter queries a Prometheus for the requests of clients since a migration began. It has no figures of single handoffs, which are
+// shorter than the time between two scrapes.
 type Meter struct {
 	server *health.Prometheus
 	spec   api.PrometheusProbe
@@ -35,7 +35,7 @@ type Meter struct {
 	status *api.ProbeStatus
 }
 
-// About is what a Meter asks about.
+// About names the migration that a Meter measures.
 type About struct {
 	// Migration in whose namespace a token is, and the StatefulSet that it moves.
 	Migration, StatefulSet types.NamespacedName
@@ -121,7 +121,7 @@ func (m *Meter) ask(ctx context.Context) {
 	m.status.Message = atMost(longestMessage, why)
 }
 
-// figures are what the queries come to, or why there are none.
+// figures are the answers to all queries. why says which of them failed; empty: nothing.
 func (m *Meter) figures(ctx context.Context, now time.Time) (f api.ClientRequests, why string) {
 	requests, found, why := m.number(ctx, now, "requests", m.spec.Requests)
 	if why == "" && !found {

@@ -362,7 +362,7 @@ func leanRecord(sc Reads, s plan.Snapshot, next plan.Record) Reads {
 	taker := Of(name)
 	switch {
 	case sc.Next != nil && next.Handoff != nil && s.Record.Baseline.Budget > 1:
-		// Of a pod that a cache shows from before the ordinal was down the next stop would not be kept.
+		// A cache may show the pod from before its ordinal was down, and the next stop does not wait for it.
 		sc.Spared = butFor(Spared{Pods: taker, Claims: taker})
 	case sc.Next != nil && next.Handoff != nil:
 		sc.Spared = butFor(Spared{Claims: taker})

@@ -83,7 +83,7 @@ func (n nodes) next(w *simulate.World, now time.Time) (time.Time, bool) {
 	return first, len(tasks) > 0
 }
 
-// act does what is due.
+// act ends the tasks whose time has come.
 func (n nodes) act(w *simulate.World, now time.Time) {
 	for _, t := range n.tasks(w) {
 		if at, begun := n.due[t]; !begun || at.After(now) {

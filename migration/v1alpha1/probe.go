@@ -4,7 +4,7 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 // ProbeSpec says how it is measured what clients of the application see while it moves. What it comes to decides nothing.
 //
-// +kubebuilder:validation:XValidation:rule="has(self.url) != has(self.prometheus)",message="exactly one of url and prometheus says what is asked"
+// +kubebuilder:validation:XValidation:rule="has(self.url) != has(self.prometheus)",message="set exactly one of url and prometheus"
 type ProbeSpec struct {
 	// url that is requested by GET, five times a second, from where the migration is driven. A request succeeds if its answer has a status
 	// from 200 to 299 and ends within two seconds. A redirect is a failure.
@@ -13,7 +13,7 @@ type ProbeSpec struct {
 	// +kubebuilder:validation:MaxLength=512
 	// +kubebuilder:validation:Pattern=`^https?://`
 	URL string `json:"url,omitempty"`
-	// prometheus is asked every 15 s what it has counted of the requests of clients.
+	// prometheus has counted the requests of clients. It is queried every 15 s.
 	// +optional
 	Prometheus *PrometheusProbe `json:"prometheus,omitempty"`
 }
