@@ -71,7 +71,7 @@ func (w *model) doEdit(e *edit) bool {
 	}
 	next := *e
 	next.back = back
-	next.was = fmt.Sprint(w.State.Record.Handoff == nil, w.State.Source.Set.Replicas, w.State.Destination.Set.Replicas)
+	next.was = fmt.Sprint(w.State.Record.Handoff == nil, w.State.Source.Set.Start, w.State.Source.Set.Replicas, w.State.Destination.Set.Start, w.State.Destination.Set.Replicas)
 	w.edit = &next
 	w.excused |= e.excuses
 	w.scars = append(slices.Clip(w.scars), e.scars...)
@@ -95,9 +95,13 @@ func scaled(name plan.SideName, start, replicas int32) func(*model) func(*model)
 		if set.Presence != plan.Seen || set.Replicas+replicas < 0 || set.Start+start < 0 || set.Replicas == 0 && start != 0 {
 			return nil
 		}
+		was := *set
 		w.rescale(name, set.Start+start, set.Replicas+replicas, "hpa")
 		return func(w *model) {
 			set := w.State.Side(name).Set
+			if set.Start == was.Start && set.Replicas == was.Replicas {
+				return // the migration has done it
+			}
 			w.rescale(name, set.Start-start, set.Replicas-replicas, "")
 		}
 	}

@@ -464,6 +464,9 @@ func (m *machine) save(p *process, f fate, step pass.Step) {
 		}
 		given := planner.DestinationCount(m.State)
 		m.endHandoff(record)
+		if m.State.Record.Baseline == nil && record.Baseline != nil {
+			m.beginsAgain(*record.Baseline)
+		}
 		m.State.Record = record
 		m.State.Record.Given = given
 		m.interleaved++
@@ -477,6 +480,20 @@ func (m *machine) save(p *process, f fate, step pass.Step) {
 		m.note("%s could not record %s", p.Holder, recorded(record))
 	}
 	m.answer(p, f, step, answer)
+}
+
+// beginsAgain notes what a migration begins with that was rolled back and is to run again: somebody may have scaled the source since.
+func (m *machine) beginsAgain(base api.Baseline) {
+	source := plan.Set{Start: base.Start, Replicas: base.Replicas}
+	if base.DestinationReplicas > 0 || source.Start == m.begin.Source.Set.Start && source.Replicas == m.begin.Source.Set.Replicas {
+		return
+	}
+	begin := m.begin.Clone()
+	begin.Source.Set.Start, begin.Source.Set.Replicas, begin.Source.Pods = source.Start, source.Replicas, nil
+	for ordinal := source.Start; ordinal < source.End(); ordinal++ {
+		begin.Source.Pods = append(begin.Source.Pods, plan.Pod{Ordinal: ordinal})
+	}
+	m.begin = &begin
 }
 
 // longerThanAttempts is how long a handoff takes at least: longer than attempts to copy can follow on one another.
