@@ -253,7 +253,7 @@ func (c arrivalChecks) node(ctx context.Context) (*plan.Finding, error) {
 	if finding == nil || err != nil {
 		return nil, err
 	}
-	c.nodesWithin, c.hosting = 0, nil
+	c.nodesWithin = 0
 	return c.fits(ctx)
 }
 

@@ -37,22 +37,19 @@ func unread(at endpoint.Endpoint, right, see string) []plan.Finding {
 
 // nodes are the destination's, listed once for all checks.
 func (e *Inspector) nodes(ctx context.Context) ([]corev1.Node, error) {
-	if e.hosting == nil {
+	return e.reads().nodes.of(func() ([]corev1.Node, error) {
 		var all corev1.NodeList
-		if err := e.Destination.Live.List(ctx, &all, e.nodesWithin); err != nil {
-			return nil, err
-		}
-		e.hosting = slices.Concat([]corev1.Node{}, all.Items)
-	}
-	return e.hosting, nil
+		err := e.Destination.Live.List(ctx, &all, e.nodesWithin)
+		return all.Items, err
+	})
 }
 
 // words are what the ConfigMaps say that the source's template names, read once for all checks.
 func (e *Inspector) words(ctx context.Context, source *appsv1.StatefulSet) ([]application.Text, error) {
-	if e.texts != nil {
-		return e.texts, nil
-	}
-	texts := []application.Text{}
+	return e.reads().texts.of(func() ([]application.Text, error) { return e.readWords(ctx, source) })
+}
+
+func (e *Inspector) readWords(ctx context.Context, source *appsv1.StatefulSet) (texts []application.Text, err error) {
 	var names []string
 	for _, ref := range dependencies.Walk(source.Spec.Template.Spec, observe.ClaimTemplates(source)) {
 		if ref.Kind == dependencies.ConfigMap {
@@ -71,7 +68,6 @@ func (e *Inspector) words(ctx context.Context, source *appsv1.StatefulSet) ([]ap
 			texts = append(texts, application.Text{ConfigMap: name, Key: key, Text: found[name].Data[key]})
 		}
 	}
-	e.texts = texts
 	return texts, nil
 }
 
@@ -228,17 +224,15 @@ func (e *Inspector) resizing(ctx context.Context, m *api.Migration, source *apps
 	if err != nil {
 		return nil, err
 	}
-	var claims corev1.PersistentVolumeClaimList
-	if err := e.Source.Live.List(ctx, &claims, client.InNamespace(e.Source.Namespace)); err != nil {
+	claims, err := e.claiming(ctx, pvs)
+	if err != nil {
 		return nil, err
 	}
-	byName, moving := map[string]*corev1.PersistentVolume{}, map[string]bool{}
+	byName := map[string]*corev1.PersistentVolume{}
 	for i := range pvs {
 		byName[pvs[i].Name] = &pvs[i]
-		moving[pvs[i].Spec.ClaimRef.Name] = true
 	}
-	e.claims = slices.DeleteFunc(claims.Items, func(c corev1.PersistentVolumeClaim) bool { return !moving[c.Name] })
-	return storage.Resizing(e.Source, e.claims, byName), nil
+	return storage.Resizing(e.Source, claims, byName), nil
 }
 
 // snapshots finds what keeps volumes from being restored at the destination from snapshots.

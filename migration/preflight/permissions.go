@@ -178,25 +178,52 @@ func lackingOf(ctx context.Context, at endpoint.Endpoint, rules []Rule) ([]strin
 
 // MissingPermissions finds the rights that are missing on either side.
 func (e *Inspector) MissingPermissions(ctx context.Context, m *api.Migration) ([]plan.Finding, error) {
-	var findings []plan.Finding
-	for _, p := range []endpoint.Endpoint{e.Source, e.Destination} {
-		for _, each := range []struct {
-			rules  []Rule
-			remedy string
-		}{{rights(m, p), plan.RemedyRights}, {copyRights(m, p), plan.RemedyDependencyRights}, {podRights(m), plan.RemedyMoverRights}, {relayRights(m), remedyRelayRights(p)}, {snapshotRights(m), plan.RemedySnapshotRights}} {
-			if len(each.rules) == 0 {
+	var missing []*plan.Finding
+	var asks []func() error
+	for _, at := range []endpoint.Endpoint{e.Source, e.Destination} {
+		for _, need := range requiredOf(m, at) {
+			if len(need.rules) == 0 {
 				continue
 			}
-			finding, err := missingOf(ctx, p, each.rules, each.remedy)
-			if err != nil {
-				return nil, fmt.Errorf("cluster %s: %w", p.Cluster, err)
-			}
-			if finding != nil {
-				findings = append(findings, *finding)
-			}
+			missing = append(missing, nil)
+			which := len(missing) - 1
+			asks = append(asks, func() error {
+				finding, err := missingOf(ctx, at, need.rules, need.remedy)
+				if err != nil {
+					return fmt.Errorf("cluster %s: %w", at.Cluster, err)
+				}
+				missing[which] = finding
+				return nil
+			})
+		}
+	}
+	if err := endpoint.Together(asks...); err != nil {
+		return nil, err
+	}
+	var findings []plan.Finding
+	for _, finding := range missing {
+		if finding != nil {
+			findings = append(findings, *finding)
 		}
 	}
 	return findings, nil
+}
+
+// required is what a move cannot do without, and what gives it.
+type required struct {
+	rules  []Rule
+	remedy string
+}
+
+// requiredOf is what a move needs on a side.
+func requiredOf(m *api.Migration, at endpoint.Endpoint) []required {
+	return []required{
+		{rights(m, at), plan.RemedyRights},
+		{copyRights(m, at), plan.RemedyDependencyRights},
+		{podRights(m), plan.RemedyMoverRights},
+		{relayRights(m), remedyRelayRights(at)},
+		{snapshotRights(m), plan.RemedySnapshotRights},
+	}
 }
 
 // grants are the rights of an identity in a namespace, as one answer of its API server lists them.

@@ -23,24 +23,26 @@ import (
 // Pod Security, quotas, webhooks and policies for pods say nothing of a StatefulSet, and the
 // first ordinal would be stopped and not start again. Within one namespace it would be a
 // second pod, and those that run there have been let in.
-func (e *Inspector) admits(ctx context.Context, source *appsv1.StatefulSet, ordinal int32) (*plan.Finding, error) {
+func (e *Inspector) admits(ctx context.Context, source *appsv1.StatefulSet, ordinal int32) (rehearsedPod, error) {
 	at := e.Destination
 	if e.SameCluster() && e.Source.Namespace == at.Namespace {
-		return nil, nil
+		return rehearsedPod{}, nil
 	}
 	pod := podOf(at, source, ordinal)
 	err := at.Live.Create(ctx, pod, client.DryRunAll)
-	if err == nil || apierrors.IsNotFound(err) {
-		e.rehearsed = &rehearsedPod{Pod: pod, ordinal: ordinal, asked: err == nil}
-	}
 	if err != nil && endpoint.LacksRight(err) {
-		return &plan.Finding{
+		return rehearsedPod{finding: &plan.Finding{
 			Reason: api.ReasonPermissionMissing, Object: at.Object(), Warning: true,
 			Message: fmt.Sprintf("whether pod %s/%s would be let into cluster %s cannot be asked, not even as a dry run: %s", pod.Namespace, pod.Name, at.Cluster, endpoint.OneLine(err)),
 			Remedy:  plan.RemedyRights,
-		}, nil
+		}}, nil
 	}
-	return rehearsal(at, pod, err)
+	answer := rehearsedPod{asked: err == nil}
+	if err == nil || apierrors.IsNotFound(err) {
+		answer.pod, answer.ordinal = pod, ordinal
+	}
+	answer.finding, err = rehearsal(at, pod, err)
+	return answer, err
 }
 
 // podOf is the pod of an ordinal at a side, as the StatefulSet controller would make it
@@ -72,37 +74,49 @@ func podOf(at endpoint.Endpoint, source *appsv1.StatefulSet, ordinal int32) *cor
 
 // admission is admits for the first ordinal that is to move.
 func (e *Inspector) admission(ctx context.Context, m *api.Migration, source *appsv1.StatefulSet) ([]plan.Finding, error) {
-	ordinals := movingOrdinals(m, source)
-	if len(ordinals) == 0 {
-		return nil, nil
-	}
-	source, err := e.withAccount(ctx, m, source)
-	if err != nil {
+	answer, err := e.rehearsed(ctx, m, source)
+	if answer.finding == nil || err != nil {
 		return nil, err
 	}
-	finding, err := e.admits(ctx, source, ordinals[0])
-	if finding == nil || err != nil {
-		return nil, err
-	}
-	return []plan.Finding{*finding}, nil
+	return []plan.Finding{*answer.finding}, nil
 }
 
-// rehearsedPod is the pod of an ordinal as the destination would store it. asked is false where it has no namespace for it.
+// rehearsed is what the destination says to the pod of the first ordinal that is to move, asked once for all checks.
+func (e *Inspector) rehearsed(ctx context.Context, m *api.Migration, source *appsv1.StatefulSet) (rehearsedPod, error) {
+	ordinals := movingOrdinals(m, source)
+	if len(ordinals) == 0 {
+		return rehearsedPod{}, nil
+	}
+	return e.reads().pod.of(func() (rehearsedPod, error) {
+		source, err := e.withAccount(ctx, m, source)
+		if err != nil {
+			return rehearsedPod{}, err
+		}
+		return e.admits(ctx, source, ordinals[0])
+	})
+}
+
+// rehearsedPod is what the destination says to the pod of an ordinal.
 type rehearsedPod struct {
-	*corev1.Pod
+	// pod is as it would be stored; nil: it is not let in, or nobody may ask.
+	pod     *corev1.Pod
 	ordinal int32
-	asked   bool
+	// asked is false where there is no namespace for it yet.
+	asked bool
+	// finding is what speaks against it.
+	finding *plan.Finding
 }
 
 // running compares the pod of the first ordinal that is to move, as it runs, with what the destination has said to it. One of
 // another revision has another template.
-func (e *Inspector) running(ctx context.Context, _ *api.Migration, source *appsv1.StatefulSet) ([]plan.Finding, error) {
-	if e.rehearsed == nil {
-		return nil, nil // it is not let in, or nobody may ask
+func (e *Inspector) running(ctx context.Context, m *api.Migration, source *appsv1.StatefulSet) ([]plan.Finding, error) {
+	answer, err := e.rehearsed(ctx, m, source)
+	if answer.pod == nil || err != nil {
+		return nil, err
 	}
-	pod, err := endpoint.Get[corev1.Pod](ctx, e.Source.Live, e.Source.Key(plan.PodName(source.Name, e.rehearsed.ordinal)))
+	pod, err := endpoint.Get[corev1.Pod](ctx, e.Source.Live, e.Source.Key(plan.PodName(source.Name, answer.ordinal)))
 	if pod == nil || err != nil || pod.Labels[appsv1.ControllerRevisionHashLabelKey] != source.Status.UpdateRevision {
 		return nil, err
 	}
-	return environment.Otherwise(e.Pair, pod, e.rehearsed.Pod, e.rehearsed.asked), nil
+	return environment.Otherwise(e.Pair, pod, answer.pod, answer.asked), nil
 }

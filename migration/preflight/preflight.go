@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 
+	"golang.org/x/sync/errgroup"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -17,8 +18,6 @@ import (
 	"github.com/sliceshift/sliceshift/migration/execute"
 	"github.com/sliceshift/sliceshift/migration/observe"
 	"github.com/sliceshift/sliceshift/migration/plan"
-	"github.com/sliceshift/sliceshift/migration/preflight/application"
-	"github.com/sliceshift/sliceshift/migration/preflight/environment"
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 	"github.com/sliceshift/sliceshift/slices/history"
 	"github.com/sliceshift/sliceshift/volumes"
@@ -32,19 +31,13 @@ type Inspector struct {
 	Connections map[plan.SideName]*clusters.Connection
 	// Gate judges health gates; nil: none is judged.
 	Gate Gate
-	// moving are the volumes that are to be moved, and claims their claims, as they were listed for the checks that are
-	// being done; nil: they were not.
+	// moving are volumes of the source, and claims their claims, that need not be read again.
 	moving []corev1.PersistentVolume
 	claims []corev1.PersistentVolumeClaim
-	// hosting are the destination's nodes, and texts what the ConfigMaps of the template say, likewise.
-	hosting []corev1.Node
 	// nodesWithin is how old the nodes may be; 0: they are listed now.
 	nodesWithin clusters.NodesWithin
-	texts       []application.Text
-	// bound are the bindings of the pods' account at the source, likewise.
-	bound *environment.Bindings
-	// rehearsed is what the destination said to the pod of the first ordinal that is to move, likewise; nil: it was not let in.
-	rehearsed *rehearsedPod
+	// shared is what the checks that are being done have read; nil: none are.
+	shared *shared
 	// lastProbe is what the destination's API server was asked before the first ordinal is
 	// stopped.
 	lastProbe probe
@@ -70,21 +63,34 @@ func (e *Inspector) Run(ctx context.Context, m *api.Migration) ([]plan.Finding, 
 	if finding := e.uncountable(m, source, destination); finding != nil {
 		return plan.OfCheck(plan.CheckOrdinals, *finding), nil
 	}
-	defer e.forget()
-	var findings []plan.Finding
-	for _, check := range checks {
-		more, err := check.Run(ctx, e, Subject{m, source, destination})
-		if err != nil {
-			return nil, err
-		}
-		findings = append(findings, plan.OfCheck(check.Name, more...)...)
-	}
-	return findings, nil
+	each := *e
+	each.shared = &shared{}
+	return each.runAll(ctx, Subject{m, source, destination})
 }
 
-// forget drops what was read for the checks that were done.
-func (e *Inspector) forget() {
-	e.moving, e.claims, e.hosting, e.texts, e.bound, e.rehearsed = nil, nil, nil, nil, nil, nil
+// checksAtOnce is how many checks ask the API servers at the same time.
+const checksAtOnce = 8
+
+// runAll does all checks. What they find has the order of the registry.
+func (e *Inspector) runAll(ctx context.Context, about Subject) ([]plan.Finding, error) {
+	found, errs := make([][]plan.Finding, len(checks)), make([]error, len(checks))
+	var all errgroup.Group
+	all.SetLimit(checksAtOnce)
+	for i, check := range checks {
+		all.Go(func() error {
+			found[i], errs[i] = check.Run(ctx, e, about)
+			return nil
+		})
+	}
+	_ = all.Wait()
+	var findings []plan.Finding
+	for i, check := range checks {
+		if errs[i] != nil {
+			return nil, errs[i]
+		}
+		findings = append(findings, plan.OfCheck(check.Name, found[i]...)...)
+	}
+	return findings, nil
 }
 
 // uncountable refuses numbers of ordinals that nothing may be counted up to: what is looked

@@ -2,8 +2,14 @@ package preflight
 
 import (
 	"context"
+	"errors"
 	"slices"
+	"strconv"
 	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/sliceshift/sliceshift/migration/endpoint"
 	"github.com/sliceshift/sliceshift/migration/plan"
@@ -33,4 +39,48 @@ func TestRegister(t *testing.T) {
 			t.Error("its right is not asked for")
 		}
 	})
+}
+
+// TestChecksAtOnce: checks ask at the same time, read once what they share, and what they find has the order of the registry;
+// the first error counts.
+func TestChecksAtOnce(t *testing.T) {
+	was := checks
+	t.Cleanup(func() { checks = was })
+	second, reads := make(chan struct{}), 0
+	look := func(e *Inspector) ([]plan.Finding, error) {
+		nodes, err := e.reads().nodes.of(func() ([]corev1.Node, error) {
+			reads++
+			return make([]corev1.Node, 3), nil
+		})
+		return []plan.Finding{{Message: strconv.Itoa(len(nodes))}}, err
+	}
+	failing := error(nil)
+	checks = []Check{
+		{Name: "first", Run: func(ctx context.Context, e *Inspector, _ Subject) ([]plan.Finding, error) {
+			select {
+			case <-second:
+				return look(e)
+			case <-ctx.Done():
+				return nil, ctx.Err()
+			}
+		}},
+		{Name: "second", Run: func(_ context.Context, e *Inspector, _ Subject) ([]plan.Finding, error) {
+			close(second)
+			return look(e)
+		}},
+		{Name: "third", Run: func(context.Context, *Inspector, Subject) ([]plan.Finding, error) { return nil, failing }},
+	}
+	run := func() ([]plan.Finding, error) {
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		return (&Inspector{shared: &shared{}}).runAll(ctx, Subject{})
+	}
+	found, err := run()
+	if want := []plan.Finding{{Check: "first", Message: "3"}, {Check: "second", Message: "3"}}; err != nil || !cmp.Equal(found, want) || reads != 1 {
+		t.Errorf("got %v, %v after %d reads", found, err, reads)
+	}
+	failing, second = errors.New("no answer"), make(chan struct{})
+	if found, err := run(); !errors.Is(err, failing) || found != nil {
+		t.Errorf("got %v, %v", found, err)
+	}
 }

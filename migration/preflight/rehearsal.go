@@ -27,11 +27,7 @@ import (
 // objects that the first handoff makes there: admission policies, webhooks and limits
 // answer as they would in mid-handoff.
 func (e *Inspector) rehearse(ctx context.Context, m *api.Migration, source, destination *appsv1.StatefulSet) ([]plan.Finding, error) {
-	var objects []client.Object
-	var err error
-	if ordinals := movingOrdinals(m, source); len(ordinals) > 0 {
-		objects, err = e.claimsOf(ctx, m, execute.Forms(m), source, ordinals[0])
-	}
+	objects, err := e.firstClaims(ctx, m, source)
 	if err != nil {
 		return nil, err
 	}
@@ -274,6 +270,23 @@ func (e *Inspector) makesNamespace(ctx context.Context, m *api.Migration) (bool,
 	return there == nil, err
 }
 
+// firstClaims are those of the first ordinal that is to move.
+func (e *Inspector) firstClaims(ctx context.Context, m *api.Migration, source *appsv1.StatefulSet) ([]client.Object, error) {
+	ordinals := movingOrdinals(m, source)
+	if len(ordinals) == 0 || len(source.Spec.VolumeClaimTemplates) == 0 {
+		return nil, nil
+	}
+	known := *e
+	var err error
+	if known.moving, err = e.claimed(ctx, m, source); err != nil {
+		return nil, err
+	}
+	if known.claims, err = e.claiming(ctx, known.moving); err != nil {
+		return nil, err
+	}
+	return known.claimsOf(ctx, m, execute.Forms(m), source, ordinals[0])
+}
+
 // claimsOf are the claims that an ordinal gets at the destination, and their volumes when they are made there.
 func (e *Inspector) claimsOf(ctx context.Context, m *api.Migration, forms map[string]volumes.Form, source *appsv1.StatefulSet, ordinal int32) ([]client.Object, error) {
 	var objects []client.Object
@@ -306,8 +319,7 @@ func (e *Inspector) claimsOf(ctx context.Context, m *api.Migration, forms map[st
 	return objects, nil
 }
 
-// claimNamed is a claim of the source as it was listed for the checks that are being done, or else as it is; nil: there
-// is none.
+// claimNamed is a claim of the source: one that is known, or else as it is; nil: there is none.
 func (e *Inspector) claimNamed(ctx context.Context, name string) (*corev1.PersistentVolumeClaim, error) {
 	for i := range e.claims {
 		if e.claims[i].Name == name {

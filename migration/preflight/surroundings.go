@@ -142,18 +142,11 @@ func (e *Inspector) weakerRoles(ctx context.Context, account string, alike []env
 
 // boundHere are the bindings of the account at the source, read once for all checks; or what keeps them from being read.
 func (e *Inspector) boundHere(ctx context.Context, account string) (environment.Bindings, []plan.Finding, error) {
-	if e.bound != nil {
-		return *e.bound, nil, nil
-	}
-	here, err := bindings(ctx, e.Source, account)
+	here, err := e.reads().bound.of(func() (environment.Bindings, error) { return bindings(ctx, e.Source, account) })
 	if apierrors.IsForbidden(err) {
 		return here, unread(e.Source, "list rolebindings and clusterrolebindings", "the account of the pods needs none of their roles at the destination"), nil
 	}
-	if err != nil {
-		return here, nil, err
-	}
-	e.bound = &here
-	return here, nil, nil
+	return here, nil, err
 }
 
 // leaders warns of an application that chooses its leader in the API of its cluster.

@@ -133,17 +133,18 @@ func TestP9Running(t *testing.T) {
 		"of another revision": {old, nil},
 	} {
 		e := &Inspector{Pair: endpointtest.Pair(clustertest.New(tc.pod), clustertest.New())}
-		if _, err := e.admission(t.Context(), &api.Migration{}, claimedSet(nil)); err != nil {
-			t.Fatal(err)
-		}
-		findings, err := e.running(t.Context(), nil, claimedSet(nil))
+		findings, err := e.running(t.Context(), &api.Migration{}, claimedSet(nil))
 		if diff := cmp.Diff(tc.want, found(findings)); err != nil || diff != "" {
 			t.Errorf("%s: %s %v", name, diff, err)
 		}
 	}
-	findings, err := (&Inspector{}).running(t.Context(), nil, claimedSet(nil))
+	refuses := clustertest.Hooks{Create: func(context.Context, client.WithWatch, client.Object, ...client.CreateOption) error {
+		return apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "web-2", errors.New("no"))
+	}}
+	e := &Inspector{Pair: endpointtest.Pair(clustertest.New(running), clustertest.Hooked(refuses))}
+	findings, err := e.running(t.Context(), &api.Migration{}, claimedSet(nil))
 	if len(findings) > 0 || err != nil {
-		t.Errorf("nobody was asked: %v, %v", findings, err)
+		t.Errorf("it is not let in: %v, %v", findings, err)
 	}
 }
 

@@ -75,9 +75,10 @@ func startsAnew(m *api.Migration, template string) bool {
 
 // claimed are the volumes of the claims that are to be carried over. They are listed once for all checks.
 func (e *Inspector) claimed(ctx context.Context, m *api.Migration, source *appsv1.StatefulSet) ([]corev1.PersistentVolume, error) {
-	if e.moving != nil {
-		return e.moving, nil
-	}
+	return e.reads().volumes.of(func() ([]corev1.PersistentVolume, error) { return e.readClaimed(ctx, m, source) })
+}
+
+func (e *Inspector) readClaimed(ctx context.Context, m *api.Migration, source *appsv1.StatefulSet) ([]corev1.PersistentVolume, error) {
 	var all corev1.PersistentVolumeList
 	if err := e.Source.Live.List(ctx, &all); err != nil {
 		return nil, err
@@ -88,11 +89,25 @@ func (e *Inspector) claimed(ctx context.Context, m *api.Migration, source *appsv
 			claims[plan.ClaimName(template, source.Name, ordinal)] = true
 		}
 	}
-	e.moving = slices.DeleteFunc(all.Items, func(pv corev1.PersistentVolume) bool {
+	return slices.DeleteFunc(all.Items, func(pv corev1.PersistentVolume) bool {
 		ref := pv.Spec.ClaimRef
 		return ref == nil || ref.Namespace != e.Source.Namespace || !claims[ref.Name]
+	}), nil
+}
+
+// claiming are the claims of these volumes. They are listed once for all checks.
+func (e *Inspector) claiming(ctx context.Context, pvs []corev1.PersistentVolume) ([]corev1.PersistentVolumeClaim, error) {
+	return e.reads().claims.of(func() ([]corev1.PersistentVolumeClaim, error) {
+		var all corev1.PersistentVolumeClaimList
+		if err := e.Source.Live.List(ctx, &all, client.InNamespace(e.Source.Namespace)); err != nil {
+			return nil, err
+		}
+		moving := map[string]bool{}
+		for i := range pvs {
+			moving[pvs[i].Spec.ClaimRef.Name] = true
+		}
+		return slices.DeleteFunc(all.Items, func(c corev1.PersistentVolumeClaim) bool { return !moving[c.Name] }), nil
 	})
-	return e.moving, nil
 }
 
 // barred finds the first volume that may not be made at the destination.
