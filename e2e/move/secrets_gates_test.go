@@ -39,6 +39,11 @@ func TestSecretsOfGates(t *testing.T) {
 			http.Error(w, "no "+token, http.StatusForbidden)
 		case strings.HasPrefix(r.URL.Path, "/wrong"):
 			_, _ = w.Write([]byte(`{"status":"error","errorType":"` + token + `","error":"` + token + `"}`))
+		case strings.HasPrefix(r.URL.Path, "/refuses"):
+			w.WriteHeader(http.StatusBadRequest)
+			_, _ = w.Write([]byte(`{"status":"error","errorType":"bad_data","error":"no query of ` + token + `"}`))
+		case strings.HasPrefix(r.URL.Path, "/warns"):
+			_, _ = w.Write([]byte(`{"status":"success","warnings":["asked by ` + token + `"],"data":{"resultType":"scalar","result":[1,"0"]}}`))
 		default:
 			_, _ = w.Write([]byte(`{"status":"success","data":{"resultType":"vector","result":[{"metric":{"a":"` + token + `"},"value":[1,"` + token + `"]}]}}`))
 		}
@@ -86,5 +91,7 @@ func gatesWithTokens(server string, authority []byte) []api.HealthGate {
 	prometheus("errors", "/error", "value")
 	prometheus("redirects", "/away", "value")
 	prometheus("is-wrong", "/wrong", "value")
+	prometheus("refuses", "/refuses", "value")
+	prometheus("warns", "/warns", "value")
 	return gates
 }
