@@ -14,6 +14,7 @@ type figures struct {
 	ReadsPerHandoff  float64 `json:"reads_per_handoff"`
 	SettledWrites    int     `json:"settled_writes_30s"`
 	ManagerPeakMiB   float64 `json:"manager_peak_mib"`
+	PreflightSeconds float64 `json:"preflight_seconds"`
 	PlanSeconds      float64 `json:"plan_1000_seconds"`
 
 	// DryRunsPerHandoff rehearse the ordinal at the destination. They change nothing and are not among the writes.
@@ -31,6 +32,7 @@ type figures struct {
 	// ManagerSecondsPerOrdinal is a whole Migration in the manager, from its
 	// creation until it is completed, divided by the ordinals.
 	ManagerSecondsPerOrdinal float64        `json:"manager_seconds_per_ordinal"`
+	Preflights               measure.Spread `json:"preflight_seconds_runs"`
 	Plans                    measure.Spread `json:"plan_1000_seconds_runs"`
 	Ordinals                 int            `json:"ordinals"`
 	Rounds                   int            `json:"rounds"`
@@ -54,8 +56,4 @@ func (f *figures) takeRequests(sent measure.Counts, handoffs int) {
 	f.RefusedPerHandoff = measure.Share(sent.Refused, handoffs)
 	f.ReadsPerHandoff = measure.Share(sent.Reads, handoffs)
 	f.DryRunsPerHandoff = measure.Share(sent.DryRuns, handoffs)
-}
-
-func (f *figures) takePlan(took measure.Spread) {
-	f.PlanSeconds, f.Plans = took.Median, took
 }

@@ -17,50 +17,60 @@ import (
 const (
 	// planned is how many ordinals the large application has.
 	planned = 1000
+	// usual is how many the one has whose preflight a person waits for.
+	usual = 3
 	// plans is how often it is planned at most, and planFor how long: a slow plan
 	// need not be looked at twice.
 	plans   = 5
 	planFor = 10 * time.Second
 )
 
-// plan times the real command's dry run for a large application.
+// plan times the real command's preflight of a usual application, and its dry run for a large one.
 func (b *bench) plan(ctx context.Context) error {
 	path, err := b.Command(ctx, "migrate")
 	if err != nil {
 		return err
 	}
-	app := measure.Application("bench-plan", "web", planned)
-	app.Policy = appsv1.ParallelPodManagement
-	b.Say("deploying %d replicas", planned)
-	if err := app.Deploy(ctx, b.source); err != nil {
+	if b.figures.Preflights, err = b.timed(ctx, path, measure.Application("bench-preflight", "web", usual), 1, "preflight"); err != nil {
 		return err
 	}
-	b.Say("planning")
+	b.figures.Plans, err = b.timed(ctx, path, measure.Application("bench-plan", "web", planned), planned, "plan", "-o", "wide")
+	b.figures.PreflightSeconds, b.figures.PlanSeconds = b.figures.Preflights.Median, b.figures.Plans.Median
+	return err
+}
+
+// timed deploys an application, and times the command that looks at it, some times: it prints so many lines at least.
+func (b *bench) timed(ctx context.Context, path string, app fixture.App, lines int, args ...string) (measure.Spread, error) {
+	app.Policy = appsv1.ParallelPodManagement
+	b.Say("deploying %d replicas", app.Replicas)
+	if err := app.Deploy(ctx, b.source); err != nil {
+		return measure.Spread{}, err
+	}
+	b.Say("asking for its %s", args[0])
 	var took []float64
 	for begin := time.Now(); len(took) < plans && time.Since(begin) < planFor; {
-		seconds, err := b.planOnce(ctx, path, app)
+		seconds, err := b.once(ctx, path, app, lines, args)
 		if err != nil {
-			return err
+			return measure.Spread{}, err
 		}
 		took = append(took, seconds)
 	}
-	b.figures.takePlan(measure.SpreadOf(took))
-	return nil
+	return measure.SpreadOf(took), nil
 }
 
-// planOnce runs the command once and returns the seconds that it took.
-func (b *bench) planOnce(ctx context.Context, path string, app fixture.App) (float64, error) {
-	cmd := exec.CommandContext(ctx, path, "plan", app.Name, "-n", app.Namespace, "-o", "wide", "--create-namespace", "--shared", strings.Join(app.Claims, ","),
-		"--kubeconfig", b.east.Kubeconfig(), "--to-kubeconfig", b.west.Kubeconfig())
+// once runs the command once and returns the seconds that it took.
+func (b *bench) once(ctx context.Context, path string, app fixture.App, lines int, args []string) (float64, error) {
+	cmd := exec.CommandContext(ctx, path, append(args, app.Name, "-n", app.Namespace, "--create-namespace", "--shared", strings.Join(app.Claims, ","),
+		"--kubeconfig", b.east.Kubeconfig(), "--to-kubeconfig", b.west.Kubeconfig())...)
 	var out, complaints bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &complaints
 	begin := time.Now()
 	if err := cmd.Run(); err != nil {
-		return 0, fmt.Errorf("migrate plan: %w\n%s%s", err, out.Bytes(), complaints.Bytes())
+		return 0, fmt.Errorf("migrate %s: %w\n%s%s", args[0], err, out.Bytes(), complaints.Bytes())
 	}
 	took := time.Since(begin).Seconds()
-	if lines := bytes.Count(out.Bytes(), []byte("\n")); lines < planned {
-		return 0, fmt.Errorf("migrate plan printed %d lines for %d ordinals", lines, planned)
+	if printed := bytes.Count(out.Bytes(), []byte("\n")); printed < lines {
+		return 0, fmt.Errorf("migrate %s printed %d lines for %d ordinals", args[0], printed, app.Replicas)
 	}
 	return took, nil
 }
