@@ -40,7 +40,7 @@ func TestHostileMemory(t *testing.T) {
 	}
 	n := startTenancy(t, "memory")
 	n.neighbour(t, 3, time.Minute) // the first one waits for much else
-	alone := n.neighbours(t, 3, 0)
+	alone := n.neighbours(t, 3, period/4)
 	quiet := n.manager.Peak()
 	worst := n.worst(t)
 	beside := n.neighbours(t, 3, period)
