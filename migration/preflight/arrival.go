@@ -66,7 +66,7 @@ func (e *Inspector) toward(about observe.Arriving) arrivalChecks {
 	if c.set == nil {
 		c.set = about.From
 	}
-	c.Inspector = &Inspector{Pair: &pair, Clock: e.Clock, Policy: e.Policy, Connections: e.Connections, moving: about.Volumes, claims: about.Claims}
+	c.Inspector = &Inspector{Pair: &pair, Clock: e.Clock, Policy: e.Policy, Connections: e.Connections, moving: about.Volumes, claims: about.Claims, shared: &shared{}}
 	return c
 }
 
@@ -253,7 +253,9 @@ func (c arrivalChecks) node(ctx context.Context) (*plan.Finding, error) {
 	if finding == nil || err != nil {
 		return nil, err
 	}
-	c.nodesWithin = 0
+	now := *c.Inspector
+	now.nodesWithin, now.shared = 0, &shared{}
+	c.Inspector = &now
 	return c.fits(ctx)
 }
 

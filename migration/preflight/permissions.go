@@ -209,13 +209,13 @@ func (e *Inspector) MissingPermissions(ctx context.Context, m *api.Migration) ([
 	return findings, nil
 }
 
-// required is what a move cannot do without, and what gives it.
+// required are rights that a move needs, and the remedy where one is missing.
 type required struct {
 	rules  []Rule
 	remedy string
 }
 
-// requiredOf is what a move needs on a side.
+// requiredOf lists the rights that a move needs on one side, by remedy.
 func requiredOf(m *api.Migration, at endpoint.Endpoint) []required {
 	return []required{
 		{rights(m, at), plan.RemedyRights},

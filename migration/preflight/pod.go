@@ -81,7 +81,7 @@ func (e *Inspector) admission(ctx context.Context, m *api.Migration, source *app
 	return []plan.Finding{*answer.finding}, nil
 }
 
-// rehearsed is what the destination says to the pod of the first ordinal that is to move, asked once for all checks.
+// rehearsed asks the destination, once for all checks, to admit the pod of the first ordinal that moves.
 func (e *Inspector) rehearsed(ctx context.Context, m *api.Migration, source *appsv1.StatefulSet) (rehearsedPod, error) {
 	ordinals := movingOrdinals(m, source)
 	if len(ordinals) == 0 {
@@ -96,14 +96,14 @@ func (e *Inspector) rehearsed(ctx context.Context, m *api.Migration, source *app
 	})
 }
 
-// rehearsedPod is what the destination says to the pod of an ordinal.
+// rehearsedPod is the answer of the destination to the dry run of a pod.
 type rehearsedPod struct {
-	// pod is as it would be stored; nil: it is not let in, or nobody may ask.
+	// pod has the fields that the API server would store; nil: it was refused, or the right to ask is missing.
 	pod     *corev1.Pod
 	ordinal int32
 	// asked is false where there is no namespace for it yet.
 	asked bool
-	// finding is what speaks against it.
+	// finding refuses the pod, or warns; nil: neither.
 	finding *plan.Finding
 }
 

@@ -5,6 +5,7 @@ package preflight
 import (
 	"context"
 	"fmt"
+	"runtime/debug"
 
 	"golang.org/x/sync/errgroup"
 	appsv1 "k8s.io/api/apps/v1"
@@ -71,13 +72,19 @@ func (e *Inspector) Run(ctx context.Context, m *api.Migration) ([]plan.Finding, 
 // checksAtOnce is how many checks ask the API servers at the same time.
 const checksAtOnce = 8
 
-// runAll does all checks. What they find has the order of the registry.
+// runAll does all checks. Their findings have the order of the registry. A panic of a check is one of the caller: the manager
+// recovers it for one Migration, and would end by it in another goroutine.
 func (e *Inspector) runAll(ctx context.Context, about Subject) ([]plan.Finding, error) {
-	found, errs := make([][]plan.Finding, len(checks)), make([]error, len(checks))
+	found, errs, panics := make([][]plan.Finding, len(checks)), make([]error, len(checks)), make([]any, len(checks))
 	var all errgroup.Group
 	all.SetLimit(checksAtOnce)
 	for i, check := range checks {
 		all.Go(func() error {
+			defer func() {
+				if cause := recover(); cause != nil {
+					panics[i] = fmt.Sprintf("check %q: %v\n%s", check.Name, cause, debug.Stack())
+				}
+			}()
 			found[i], errs[i] = check.Run(ctx, e, about)
 			return nil
 		})
@@ -85,6 +92,9 @@ func (e *Inspector) runAll(ctx context.Context, about Subject) ([]plan.Finding, 
 	_ = all.Wait()
 	var findings []plan.Finding
 	for i, check := range checks {
+		if panics[i] != nil {
+			panic(panics[i])
+		}
 		if errs[i] != nil {
 			return nil, errs[i]
 		}

@@ -48,7 +48,7 @@ func Register(check Check) {
 	checks = append(checks, check)
 }
 
-// checks are done in this order: the first finding is the one that the status shows.
+// checks have the order of their findings: the status shows the first finding.
 var checks = []Check{
 	{
 		Name: "one cluster", Group: GroupAccess,

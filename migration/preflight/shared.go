@@ -9,17 +9,17 @@ import (
 	"github.com/sliceshift/sliceshift/migration/preflight/environment"
 )
 
-// shared is what several checks read: the first one that needs it reads it, and the others wait for that.
+// shared holds reads of several checks: the first check that needs one does it, and the others wait.
 type shared struct {
-	// volumes are those that are to be moved, and claims their claims.
+	// volumes are the source's volumes that move, and claims their claims.
 	volumes once[[]corev1.PersistentVolume]
 	claims  once[[]corev1.PersistentVolumeClaim]
-	// nodes are the destination's, and texts what the ConfigMaps of the template say.
+	// nodes are the destination's nodes, and texts the content of the template's ConfigMaps.
 	nodes once[[]corev1.Node]
 	texts once[[]application.Text]
 	// bound are the bindings of the pods' account at the source.
 	bound once[environment.Bindings]
-	// pod is what the destination says to the pod of the first ordinal that is to move.
+	// pod is the answer to the dry run of the first pod that moves.
 	pod once[rehearsedPod]
 }
 
@@ -35,7 +35,7 @@ func (o *once[T]) of(read func() (T, error)) (T, error) {
 	return o.value, o.err
 }
 
-// reads is what the checks that are being done share. One that is done alone reads for itself.
+// reads returns the shared reads of this run. A check outside of a run does its own.
 func (e *Inspector) reads() *shared {
 	if e.shared == nil {
 		return &shared{}
