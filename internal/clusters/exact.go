@@ -19,9 +19,9 @@ type exact struct {
 	cluster string
 }
 
-// Get implements client.Reader.
+// Get implements client.Reader. It reads no more than an event may bring of one object.
 func (e exact) Get(ctx context.Context, key client.ObjectKey, object client.Object, opts ...client.GetOption) error {
-	if err := e.same(key, object, e.Client.Get(ctx, key, object, opts...)); err != nil {
+	if err := e.same(key, object, e.Client.Get(AtMost(ctx, MaxEvent), key, object, opts...)); err != nil {
 		return err
 	}
 	return whole(e.cluster, key, object)

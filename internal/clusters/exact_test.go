@@ -2,6 +2,7 @@ package clusters
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -44,5 +45,16 @@ func wantAnother(t *testing.T, what string, refused bool, err error) {
 	t.Helper()
 	if refused != (err != nil) || err != nil && (!strings.Contains(err.Error(), "cluster west answered about another object") || client.IgnoreNotFound(err) == nil) {
 		t.Errorf("%s: %v", what, err)
+	}
+}
+
+// TestOneObject: of an answer about one object no more is read than one may have, whatever a list may have.
+func TestOneObject(t *testing.T) {
+	west := serve(t, discovered(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprintf(w, `{"kind":"Namespace","apiVersion":"v1","metadata":{"name":"kube-system","annotations":{"a":%q}}}`, strings.Repeat("a", MaxEvent))
+	}))
+	if _, err := west.ID(t.Context()); !errors.Is(err, ErrTooMuch) {
+		t.Errorf("got %v", err)
 	}
 }

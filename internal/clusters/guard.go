@@ -46,6 +46,9 @@ type atMostKey struct{}
 // AtMost bounds each answer that is read under the context that it returns to so many bytes, where that
 // is less than what bounds all.
 func AtMost(ctx context.Context, bytes int64) context.Context {
+	if less, bounds := ctx.Value(atMostKey{}).(int64); bounds {
+		bytes = min(bytes, less)
+	}
 	return context.WithValue(ctx, atMostKey{}, bytes)
 }
 

@@ -2,7 +2,6 @@ package endpoint
 
 import (
 	"context"
-	"errors"
 	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -28,17 +27,6 @@ func Get[T any, P Object[T]](ctx context.Context, reader client.Reader, key clie
 		return nil, err
 	}
 	return (*T)(value), nil
-}
-
-// Together runs reads at the same time and joins their errors.
-func Together(reads ...func() error) error {
-	errs := make([]error, len(reads))
-	var group sync.WaitGroup
-	for i, read := range reads {
-		group.Go(func() { errs[i] = read() })
-	}
-	group.Wait()
-	return errors.Join(errs...)
 }
 
 // GetAll reads objects by name, at the same time; those that do not exist are left out.

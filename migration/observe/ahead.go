@@ -3,6 +3,7 @@ package observe
 import (
 	"context"
 	"slices"
+	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -18,6 +19,8 @@ import (
 // meanwhile.
 type listing struct {
 	found observed
+	// read waits for it. A panic while it was read is one of each caller.
+	read func() error
 	// done is closed when it has come, or failed.
 	done chan struct{}
 }
@@ -29,10 +32,12 @@ const aheadAtMost = time.Minute
 func listAhead(ctx context.Context, of endpoint.Endpoint) *listing {
 	l := &listing{found: observed{endpoint: of}, done: make(chan struct{})}
 	reading, cancel := context.WithTimeout(context.WithoutCancel(ctx), aheadAtMost)
+	l.read = sync.OnceValue(func() error { return l.found.listPods(reading, of.Live) })
 	go func() {
 		defer close(l.done)
 		defer cancel()
-		l.found.err = l.found.listPods(reading, of.Live)
+		defer func() { _ = recover() }() // it is one of the pass that takes the list
+		_ = l.read()
 	}()
 	return l
 }
@@ -41,7 +46,7 @@ func listAhead(ctx context.Context, of endpoint.Endpoint) *listing {
 func (l *listing) pods(ctx context.Context) ([]corev1.Pod, error) {
 	select {
 	case <-l.done:
-		return l.found.pods, l.found.err
+		return l.found.pods, l.read()
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}

@@ -5,9 +5,7 @@ package preflight
 import (
 	"context"
 	"fmt"
-	"runtime/debug"
 
-	"golang.org/x/sync/errgroup"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -72,32 +70,20 @@ func (e *Inspector) Run(ctx context.Context, m *api.Migration) ([]plan.Finding, 
 // checksAtOnce is how many checks ask the API servers at the same time.
 const checksAtOnce = 8
 
-// runAll does all checks. Their findings have the order of the registry. A panic of a check is one of the caller: the manager
-// recovers it for one Migration, and would end by it in another goroutine.
+// runAll does all checks. Their findings have the order of the registry.
 func (e *Inspector) runAll(ctx context.Context, about Subject) ([]plan.Finding, error) {
-	found, errs, panics := make([][]plan.Finding, len(checks)), make([]error, len(checks)), make([]any, len(checks))
-	var all errgroup.Group
-	all.SetLimit(checksAtOnce)
+	found, reads := make([][]plan.Finding, len(checks)), make([]func() error, len(checks))
 	for i, check := range checks {
-		all.Go(func() error {
-			defer func() {
-				if cause := recover(); cause != nil {
-					panics[i] = fmt.Sprintf("check %q: %v\n%s", check.Name, cause, debug.Stack())
-				}
-			}()
-			found[i], errs[i] = check.Run(ctx, e, about)
-			return nil
-		})
+		reads[i] = func() (err error) {
+			found[i], err = check.Run(ctx, e, about)
+			return err
+		}
 	}
-	_ = all.Wait()
+	if err := endpoint.Within(checksAtOnce, reads...); err != nil {
+		return nil, err
+	}
 	var findings []plan.Finding
 	for i, check := range checks {
-		if panics[i] != nil {
-			panic(panics[i])
-		}
-		if errs[i] != nil {
-			return nil, errs[i]
-		}
 		findings = append(findings, plan.OfCheck(check.Name, found[i]...)...)
 	}
 	return findings, nil

@@ -123,6 +123,11 @@ func (m *Meter) ask(ctx context.Context) {
 
 // figures are the answers to all queries. why says which of them failed; empty: nothing.
 func (m *Meter) figures(ctx context.Context, now time.Time) (f api.ClientRequests, why string) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			why = fmt.Sprintf("asking has failed inside of the process that moves: %v", cause)
+		}
+	}()
 	requests, found, why := m.number(ctx, now, "requests", m.spec.Requests)
 	if why == "" && !found {
 		why = fmt.Sprintf("%s has counted nothing for %s.requests; check the names and labels in it", m.server, field)

@@ -125,3 +125,12 @@ func TestP1MeterStarts(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 }
+
+// TestP1MeterPanic: a panic on what a Prometheus answers ends no process; the figures stay as they were.
+func TestP1MeterPanic(t *testing.T) {
+	m := &Meter{clock: clocktesting.NewFakePassiveClock(time.Now())} // it panics: there is nobody to ask
+	m.ask(t.Context())
+	if got := m.Status(); got == nil || !strings.Contains(got.Message, "has failed inside of the process") {
+		t.Errorf("%+v", got)
+	}
+}

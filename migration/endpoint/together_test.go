@@ -1,0 +1,57 @@
+package endpoint
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+)
+
+// TestTogether: all reads are done, and all their errors are said.
+func TestTogether(t *testing.T) {
+	one, two := errors.New("one"), errors.New("two")
+	met := make(chan struct{})
+	err := Together(
+		func() error { <-met; return one },
+		func() error { return nil },
+		func() error { close(met); return two },
+	)
+	if !errors.Is(err, one) || !errors.Is(err, two) {
+		t.Errorf("got %v", err)
+	}
+	if err := Together(); err != nil {
+		t.Errorf("no reads: %v", err)
+	}
+}
+
+// TestWithin: no more reads than allowed are under way.
+func TestWithin(t *testing.T) {
+	var now, highest atomic.Int32
+	read := func() error {
+		n := now.Add(1)
+		for seen := highest.Load(); n > seen && !highest.CompareAndSwap(seen, n); seen = highest.Load() {
+		}
+		defer now.Add(-1)
+		return nil
+	}
+	var reads []func() error
+	for range 50 {
+		reads = append(reads, read)
+	}
+	if err := Within(3, reads...); err != nil || highest.Load() > 3 {
+		t.Errorf("%d at once, %v", highest.Load(), err)
+	}
+}
+
+// TestTogetherPanic: a panic of a read is one of the caller, who can recover it.
+func TestTogetherPanic(t *testing.T) {
+	done := false
+	defer func() {
+		if cause := fmt.Sprint(recover()); !strings.Contains(cause, "no volume") || !strings.Contains(cause, "TestTogetherPanic") || !done {
+			t.Errorf("got %s; the other read is done: %t", cause, done)
+		}
+	}()
+	err := Together(func() error { panic("no volume") }, func() error { done = true; return nil })
+	t.Errorf("it goes on: %v", err)
+}
