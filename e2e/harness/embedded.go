@@ -103,7 +103,10 @@ func PartsOf(of Cluster) *cluster.Cluster {
 
 func (*embeddedBackend) limit() time.Duration { return 2 * time.Minute }
 
-func (*embeddedBackend) deploy(v *Move) error { return v.App.Deploy(v.Ctx, v.Source) }
+func (*embeddedBackend) deploy(v *Move) error {
+	v.T.Cleanup(v.Clear)
+	return v.App.Deploy(v.Ctx, v.Source)
+}
 
 // check has nothing to look at: no replica writes here.
 func (*embeddedBackend) check(*Move, auditor.Report) error { return nil }

@@ -91,6 +91,7 @@ func (n *tenancy) neighbour(t *testing.T, replicas int32, within time.Duration) 
 		t.Errorf("the neighbour's move took %s, more than %s", took, within)
 	}
 	v.ExpectMovedCleanly()
+	v.Clear()
 	return took
 }
 
