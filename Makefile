@@ -39,8 +39,8 @@ demo: ## Move a StatefulSet of 5 between two real clusters that share no disk, a
 	@echo "Building the demo: some minutes the first time, some seconds afterwards."
 	@$(GO) run ./e2e/demo $(if $(METHOD),-method $(METHOD)) $(if $(HOLD),-hold)
 
-test: ## Unit and property tests, a part of the model, end-to-end tests; what takes longer is below.
-	@$(STAGES) vet race unit-sequential controlplane sidecars clusters slices pages field moves-1 moves-2 moves-3 moves-4
+test: ## Unit and property tests, a part of the model, and moves and roll-outs on control planes, one for each promise.
+	@$(STAGES) -test
 
 everything: ## All that CI runs on any commit, with a table at the end; it fails when something was left out.
 	@$(STAGES) -everything
@@ -133,9 +133,9 @@ release: ## All that is published of a version, twice and compared, into out/rel
 	$(GO) run ./hack/release $(if $(filter-out dev,$(VERSION)),-version $(VERSION)) $(if $(REPOSITORY),-image $(REPOSITORY)) $(if $(PLATFORMS),-platforms $(PLATFORMS)) $(VERIFY) out/release
 
 ##@ The stages of .ci/stages.yaml, each by itself
-.PHONY: stages modules vet unit race unit-sequential packages-made skopeo controlplane sidecars disks clusters slices pages field moves-1 moves-2 moves-3 moves-4 browser chromium screenshots kind-tutorial
-stages: # as CI runs them: TURNS=16m is for those that take turns, and LIMIT=80m for all
-	@$(STAGES) $(if $(TURNS),-turns $(TURNS)) $(if $(LIMIT),-limit $(LIMIT))
+.PHONY: stages modules vet unit race smoke-moves smoke-slices packages-made skopeo controlplane sidecars disks clusters slices pages field moves-1 moves-2 moves-3 moves-4 browser chromium screenshots kind-tutorial
+stages: # as CI runs them after make test: TURNS=16m is for those that take turns, and LIMIT=65m for all
+	@$(STAGES) -rest $(if $(TURNS),-turns $(TURNS)) $(if $(LIMIT),-limit $(LIMIT))
 
 modules: # before anything needs them
 	$(GO) mod download
@@ -143,12 +143,11 @@ modules: # before anything needs them
 vet:
 	$(GO) vet ./...
 
-unit: RACE =
-unit race: # the tests that need no cluster, in a random order; with the race detector they are several times as slow
-	@$(GOTEST) $(RACE) -timeout 25m -shuffle=on $$(./hack/packages concurrent)
+unit: # the tests that need no cluster, in a random order
+	@$(GOTEST) -timeout 20m -shuffle=on $$(./hack/packages concurrent sequential)
 
-unit-sequential: # those of packages without goroutines, which have no use for the race detector
-	@$(GOTEST) -timeout 20m -shuffle=on $$(./hack/packages sequential)
+race: # those of packages with goroutines, with the race detector: several times as slow
+	@$(GOTEST) $(RACE) -timeout 25m -shuffle=on $$(./hack/packages concurrent)
 
 skopeo: # what pushes an image as the pages say
 	@command -v skopeo >/dev/null || { apt-get update -q && apt-get install -y --no-install-recommends skopeo; } >/dev/null
@@ -172,8 +171,21 @@ clusters: disks # the tests against control planes that run as processes, and on
 	@$(CLUSTERTEST) -p 1 $$(./hack/packages clusters | grep -Ev '($(MOVES:.%=%)|$(SLICES:.%=%)|$(PAGES:.%=%)|$(FIELD:.%=%))$$')
 
 CLUSTERTEST = $(GOTEST) $(RACE) -count=1 -timeout 60m -parallel $(PARALLEL)
-slices pages field moves-1 moves-2 moves-3 moves-4: FORMAT = testname
-slices pages field moves-1 moves-2 moves-3 moves-4: RACE =
+smoke-moves smoke-slices slices pages field moves-1 moves-2 moves-3 moves-4: FORMAT = testname
+smoke-moves smoke-slices slices pages field moves-1 moves-2 moves-3 moves-4: RACE =
+# One test for each promise: Rebind, Copy, Empty, Snapshot, pause, the way back, a run that is interrupted, a manager, one that is
+# killed, a foreign writer, a pod that is never Ready, an attachment, what is deleted in the end, a destination that is lost, names,
+# gates, no write once settled, the manager's page; of our kind scaling, a roll-out, a budget, in place.
+SMOKE_MOVES  := TestMove TestCopyMoves TestEmpty TestSnapshotMoves TestPause TestRollback TestRunInterrupted TestManagerMoves \
+	TestManagerKilled TestForeignWriter TestPodNeverReady TestAttachmentHoldsTheVolume TestCleanup TestRecover TestOrdinalNames \
+	TestGates TestNothingIsWrittenWhenSettled TestPageOfTheManager
+SMOKE_SLICES := TestScale TestRollingUpdate TestBudgets TestInPlace
+smoke-moves smoke-slices: PARALLEL = 8
+smoke-moves: disks
+	@$(CLUSTERTEST) -run "$$(./hack/named $(MOVES) $(SMOKE_MOVES))" $(MOVES)
+smoke-slices:
+	@$(CLUSTERTEST) -run "$$(./hack/named $(SLICES) $(SMOKE_SLICES))" $(SLICES)
+
 slices: # our own StatefulSet kind beside the native one
 	@$(CLUSTERTEST) $(SLICES)
 pages: disks # every command of the pages

@@ -11,6 +11,8 @@ import (
 type situation struct {
 	// Targets are the only ones to run; empty: the plan decides.
 	Targets []string
+	// Rest leaves out what make test runs.
+	Rest bool
 	// Everything runs every part, however long that takes.
 	Everything bool
 	// Turns are the targets whose turn it is, of those that take turns.
@@ -29,6 +31,9 @@ type situation struct {
 
 // wanted is whether a stage belongs to this run at all.
 func (s situation) wanted(each stage) bool {
+	if s.Rest && each.Test {
+		return false
+	}
 	return len(s.Targets) == 0 || slices.Contains(s.Targets, each.Target)
 }
 

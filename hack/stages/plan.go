@@ -20,6 +20,8 @@ type plan struct {
 type stage struct {
 	Name   string `json:"name"`
 	Target string `json:"target"`
+	// Test stages are those of make test.
+	Test bool `json:"test"`
 	// Since says that the target is given the commit that the change began at.
 	Since bool `json:"since"`
 	// Docker says that it needs Docker.
@@ -61,6 +63,9 @@ func (p plan) validate() error {
 			errs = append(errs, fmt.Errorf("target %s is named twice", s.Target))
 		}
 		seen[s.Target] = true
+		if s.Test && s.Minutes > 0 {
+			errs = append(errs, fmt.Errorf("stage %s: make test runs whole, so none of its stages takes turns", s.Name))
+		}
 		if s.Docker && s.Minutes <= 0 {
 			errs = append(errs, fmt.Errorf("stage %s: what needs Docker takes turns, so it must have minutes", s.Name))
 		}
@@ -88,6 +93,17 @@ func (p plan) validateClusters() error {
 		}
 	}
 	return nil
+}
+
+// ofTest are the targets of make test.
+func (p plan) ofTest() []string {
+	var targets []string
+	for _, s := range p.Stages {
+		if s.Test {
+			targets = append(targets, s.Target)
+		}
+	}
+	return targets
 }
 
 // takingTurns are the stages that take turns; those that need Docker are among them where it can be had.
