@@ -108,7 +108,7 @@ func run(ctx context.Context, chosen choice, out string) error {
 			delete(known, m.Fault) // it was caught once
 		} else {
 			fmt.Fprintf(os.Stderr, "%2d of %d  %s: %s: %s; %d tests\n", i+1, len(mutants), m.File, m.Fault, v.model, len(v.tests))
-			v.commit = figures.Commit(".")
+			v.commit = figures.Commit()
 			known[m.Fault] = v
 		}
 		if err := write(out, mutants, known); err != nil {
@@ -130,11 +130,7 @@ func write(out string, mutants []mutant, known map[string]verdict) error {
 			verdicts = append(verdicts, v)
 		}
 	}
-	measured, err := figures.Block(".", "mutants-list", table(verdicts))
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(out, []byte(intro+measured), 0o644)
+	return os.WriteFile(out, []byte(intro+figures.Block("mutants-list", table(verdicts))), 0o644)
 }
 
 // knownFrom reads the list again that table has written, by fault, for code moves from file to file; nothing

@@ -130,9 +130,8 @@ that no tool makes are in [planted.md](planted.md).
 `
 
 // page is what is written into the documentation.
-func (r *report) page() (string, error) {
-	measured, err := figures.Block(".", "mutants", r.table())
-	return intro + measured + r.equivalents() + r.unnoticed(), err
+func (r *report) page() string {
+	return intro + figures.Block("mutants", r.table()) + r.equivalents() + r.unnoticed()
 }
 
 // table is how many faults of each package were made, and what became of them.

@@ -2,7 +2,6 @@ package figures
 
 import (
 	"fmt"
-	"os"
 	"strconv"
 	"strings"
 	"sync"
@@ -10,8 +9,8 @@ import (
 
 // Table is where a run that takes long writes what it has found, a line for each of its parts: hours are not lost with the process.
 type Table struct {
-	// Page has the figures of the make target Target.
-	Page, Target string
+	// Target is the make target.
+	Target string
 	// Head are the columns that say which part a line is of, and those of its numbers.
 	Head, Numbers []string
 	// Parts are how the lines begin, in their order: the cells of Head.
@@ -90,19 +89,15 @@ func (a Table) Current(page string) bool { return strings.Contains(page, a.Text(
 // inTurn lets one part after the other write its line.
 var inTurn sync.Mutex
 
-// Write writes what was found of a part into the page, and leaves the other lines as they are.
+// Write writes what was found of a part into Page, and leaves the other lines as they are.
 func (a Table) Write(part []string, numbers ...int) error {
 	inTurn.Lock()
 	defer inTurn.Unlock()
-	page, err := os.ReadFile(a.Page)
+	page, err := Read()
 	if err != nil {
 		return err
 	}
-	root, err := rootOf(a.Page)
-	if err != nil {
-		return err
-	}
-	found := a.Found(string(page))
-	found[begin(part)] = Line{numbers, Commit(root)}
-	return Write(a.Page, a.Target, a.Text(found))
+	found := a.Found(page)
+	found[begin(part)] = Line{numbers, Commit()}
+	return Write(a.Target, a.Text(found))
 }
