@@ -13,7 +13,7 @@ import (
 	"github.com/sliceshift/sliceshift/pdb"
 )
 
-// worldWrite is an effect on the model of both clusters, and what it changes there.
+// worldWrite is an effect on the model of the two clusters, and what it changes there.
 type worldWrite struct {
 	effect plan.Effect
 	// before is what is otherwise beforehand than in the world of the test; nil: nothing.
