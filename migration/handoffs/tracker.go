@@ -1,5 +1,5 @@
-// Package handoffs derives the handoffs of one migration from its status: when each began, how long its ordinal
-// stayed at each step, the reasons for its waits, and its outcome. Metrics and traces use it. It makes no
+// Package handoffs derives the handoffs of one migration from its status. It reports when each began, how long its
+// ordinal stayed at each step, the reasons for its waits, and its outcome. Metrics and traces use it. It makes no
 // decisions and causes no reads.
 package handoffs
 

@@ -1,6 +1,6 @@
-// Package plan holds the values of a plan: the observed state of both sides (Snapshot), the next single write
-// (Effect), the reason to wait (Hold), an objection to a move (Finding), and the Decision that returns one of
-// them. Package checks finds the objections in a snapshot; package planner decides the next step.
+// Package plan holds the values of a plan. A Snapshot is the observed state of both sides, an Effect the next
+// single write, and a Hold the reason to wait. A Finding is an objection to a move, and a Decision returns one of
+// these. Package checks finds the objections in a snapshot; package planner decides the next step.
 package plan
 
 import (

@@ -49,9 +49,9 @@ type Set struct {
 	DeletesClaims bool
 	// OwnsClaims lists the claims that it owns, ascending, as far as claims were read.
 	OwnsClaims []string
-	// YoungClaim names a claim of one of its ordinals that was created together with the set, or later; empty:
-	// none, as far as claims were read. On a set that was recreated, such a claim shows that an ordinal uses a new
-	// disk.
+	// YoungClaim names a claim of one of its ordinals that does not clearly predate the set: it was created later,
+	// or less than a minute before. Empty: none, as far as claims were read. On a set that was recreated, such a
+	// claim shows that an ordinal uses a new disk.
 	YoungClaim string
 	// Rolls describes its rollouts.
 	Rolls Rolls

@@ -165,8 +165,8 @@ func atLeast(have, want pdb.Form) bool {
 	return have.Equal(want)
 }
 
-// overdrawn returns the reason that the ordinal in flight must not be stopped yet, although the budgets are split:
-// more replicas of one slice are down than its share covers, and the other slice's share could still be used up
+// overdrawn returns the reason that the ordinal in flight must not be stopped yet, although the budgets are split.
+// More replicas of one slice are down than its share covers, and the other slice's share could still be used up
 // (I4).
 func (p budgetPlanner) overdrawn() *plan.Hold {
 	base := p.Record.Baseline

@@ -138,7 +138,7 @@ func (p namePlanner) names() *plan.Decision {
 	return nil
 }
 
-// rename moves the name of an ordinal that is down to its taker: the name exists there before the pod starts, and
+// rename moves the name of an ordinal that is down to its taker. The name exists there before the pod starts, and
 // the migration's objects at the giver are deleted. The export at the taker is created first, so that the shared
 // ServiceImport always has one.
 func (p namePlanner) rename(k int32) *plan.Decision {
@@ -235,8 +235,8 @@ func (p namePlanner) unname(name plan.SideName, n plan.Name) *plan.Decision {
 	return effect(e)
 }
 
-// dropNames deletes at the end the names that the migration created: all of them if the spec requests it, and
-// always those on the side where the ordinal is not.
+// dropNames deletes at the end the names that the migration created. It deletes all of them if the spec requests
+// it, and always those on the side where the ordinal is not.
 func (p namePlanner) dropNames() *plan.Decision {
 	if !p.Services().NamesOrdinals() {
 		return nil

@@ -200,7 +200,7 @@ func behind(s plan.Side) *plan.Hold {
 }
 
 // shared holds while something other than the ordinal's own pod uses its volumes, or the place for them on the
-// other side: a stopped pod could then not start anywhere.
+// other side. A stopped pod could then not start anywhere.
 func (p gatePlanner) shared(k int32) *plan.Hold {
 	for _, v := range p.Volumes {
 		if v.Ordinal != k {
@@ -231,7 +231,7 @@ func (p gatePlanner) shared(k int32) *plan.Hold {
 	return nil
 }
 
-// outdated holds while the move would return an ordinal to an older pod template: the source's template was
+// outdated holds while the move would return an ordinal to an older pod template. The source's template was
 // changed during the move, and the old version would read the data of the new one. A rollback does exactly that on
 // request.
 func (p gatePlanner) outdated() *plan.Hold {
@@ -295,7 +295,7 @@ func (p gatePlanner) askedAnew() *plan.Hold {
 	}
 }
 
-// unrecorded holds while the record lacks the way in which the volumes of a claim template move: the current spec
+// unrecorded holds while the record lacks the way in which the volumes of a claim template move. The current spec
 // could request another way than that of the moved ordinals.
 func (p gatePlanner) unrecorded() *plan.Hold {
 	var lost []string
@@ -329,8 +329,8 @@ func way(v api.VolumeSpec) string {
 	return text
 }
 
-// renamed holds while the spec requests other services than those that the move creates: only some of the moved
-// ordinals would have a name, and the objects already created would be left behind. Ordinals in flight, and all
+// renamed holds while the spec requests other services than those that the move creates. Otherwise only some of
+// the moved ordinals would get a name, and existing objects would be left behind. Ordinals in flight, and all
 // ordinals of a rollback, use the record.
 func (p gatePlanner) renamed() *plan.Hold {
 	was, now := p.Services(), p.Spec.Services()
@@ -352,8 +352,8 @@ func (p gatePlanner) renamed() *plan.Hold {
 }
 
 // lowered holds while spec.maxUnavailable allows less than the budget with which the migration was accepted, and
-// which it has split (I4, I5): it stops no replica that the user no longer wants to be down. It does not hold a
-// rollback (I8), and a larger value changes nothing.
+// which it has split (I4, I5). So no replica is stopped that the user no longer wants to be down. It does not hold
+// a rollback (I8), and a larger value changes nothing.
 func (p gatePlanner) lowered() *plan.Hold {
 	base, asked := p.Record.Baseline, p.Spec.MaxUnavailable
 	if asked == nil || p.direction() == api.Back {

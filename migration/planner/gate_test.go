@@ -279,7 +279,7 @@ func TestRegisterGate(t *testing.T) {
 }
 
 // TestOneRollOutAfterTheOther: the remedy to change the destination's template first waits for the source's
-// rollout: two native ones at once would take two replicas down under a budget of one (G14).
+// rollout. Two native ones at once would take two replicas down under a budget of one (G14).
 func TestOneRollOutAfterTheOther(t *testing.T) {
 	for name, tc := range map[string]struct {
 		rolledOut bool

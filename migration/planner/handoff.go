@@ -122,7 +122,7 @@ func (p handoffPlanner) give(k int32) *plan.Decision {
 	if p.resting() || hold != nil && !p.ahead.begun() || hold == nil && !p.ahead.asked(k) && p.hooks.beforeStop(k) {
 		return p.notNow(k, hold)
 	}
-	full := hold != nil && hold.Reason == api.ReasonTooManyHandoffs && !moversOf(p.Snapshot, k) // a waiting ordinal has given up its place in the queue
+	full := hold != nil && hold.Reason == api.ReasonTooManyHandoffs && !moversOf(p.Snapshot, k) // a handoff that only waited has released its capacity
 	if decision := p.ahead.step(k); decision != nil && !full {
 		return decision
 	}

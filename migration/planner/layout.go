@@ -227,7 +227,7 @@ func (p foreignPlanner) countable() *plan.Decision {
 	return &plan.Decision{Findings: []plan.Finding{*finding}, Hold: finding.Hold()}
 }
 
-// reserved stalls when a slice of our own kind skips ordinals: it then owns the same number of ordinals beyond its
+// reserved stalls when a slice of our own kind skips ordinals. It then owns the same number of ordinals beyond its
 // end, which may run on the other side (I1).
 func (p foreignPlanner) reserved() *plan.Decision {
 	for _, side := range []*plan.Side{&p.Source, &p.Destination} {

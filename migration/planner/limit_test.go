@@ -41,9 +41,9 @@ func takenOver(s *plan.Snapshot) {
 	v.Copy.Incoming.Volume = volumes.Volume{Found: true, Name: "copy", ClaimRef: v.Destination.Ref}
 }
 
-// TestLimitTurnsBack: an ordinal whose copy takes too long while it is down is rolled back, unless one of its
-// volumes was taken over: it could then return only by another copy. A side that does not answer may have taken it
-// over.
+// TestLimitTurnsBack: an ordinal whose copy takes too long while it is down is rolled back. It is not if one of
+// its volumes was taken over, because it could then return only by another copy. A side that does not answer may
+// have taken it over.
 func TestLimitTurnsBack(t *testing.T) {
 	in := func(taken time.Duration) func(*plan.Snapshot) {
 		return func(s *plan.Snapshot) { s.Record.Handoff.StepTime = metav1.NewMicroTime(plantest.Epoch.Add(-taken)) }

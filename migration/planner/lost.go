@@ -147,7 +147,7 @@ func (p lossPlanner) left(v plan.OrdinalVolume) bool {
 	return !volume.Found || !volume.ClaimRef.Names(v.Source.Ref)
 }
 
-// offItsDisk stalls when the ordinal that was just started is no longer on its disk: its claim was deleted in the
+// offItsDisk stalls when the ordinal that was just started is no longer on its disk. Its claim was deleted in the
 // meantime, and its controller has created an empty one.
 func (p lossPlanner) offItsDisk(k int32) *plan.Decision {
 	if p.Focused && !p.VolumesRead {
@@ -265,8 +265,8 @@ func lostSlice(s plan.Snapshot) plan.Set {
 	return slice
 }
 
-// StartedByHand returns a text if the source owns ordinals of a lost destination that no handoff has moved back:
-// they may run on empty disks, while their own volumes are parked (I3).
+// StartedByHand returns a text if the source owns ordinals of a lost destination that no handoff has moved back.
+// They may run on empty disks, while their own volumes are parked (I3).
 func StartedByHand(s plan.Snapshot) string {
 	given := s.Record.Given
 	if !s.Destination.Lost || given == nil {

@@ -109,8 +109,8 @@ func (p *View) at(step api.Step, decision *plan.Decision) *plan.Decision {
 	return decision
 }
 
-// held returns a wait in a step. It stalls when the step has taken too long (I6), unless the ordinal runs in the
-// meantime, or the wait has a later end of its own, such as the grace period of a pod.
+// held returns a wait in a step. It stalls when the step has taken too long (I6). It does not stall while the
+// ordinal runs, or before a later end of the wait itself, such as that of a pod's grace period.
 func (p *View) held(step api.Step, hold plan.Hold) *plan.Decision {
 	decision := &plan.Decision{Hold: &hold, Step: step, Wait: max(0, hold.Until.Sub(p.Now))}
 	if p.Record.Handoff == nil || step == api.StepCopyAhead { // nothing is down

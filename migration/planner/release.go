@@ -13,11 +13,11 @@ import (
 )
 
 // released returns the object that still holds an ordinal that neither slice owns, or its volumes (I1, I2). If all
-// its volumes are still bound to the taker's claims, nothing has been moved. Then it is enough that the giver has
-// no pod and no attachment of it.
+// its volumes are still bound to the taker's claims, nothing has been moved. Then it is enough that the giver
+// holds nothing of it.
 //
-// A pod at the taker that uses the claim does not count: it is on the side that gets the disk next, like a pod
-// beside a running ordinal.
+// A pod at the taker that uses the claim does not count. It is on the side that gets the disk next, like a foreign
+// pod that uses the claim of a running ordinal.
 func (p carryPlanner) released(k int32) *plan.Hold {
 	sides := []*plan.Side{p.giver, p.taker}
 	held, unread := p.volumesOf(k)
@@ -51,8 +51,8 @@ func (p carryPlanner) released(k int32) *plan.Hold {
 }
 
 // mayHave returns the pods at the giver that may use a volume. Once the volume no longer references the giver's
-// claim, no other pod can mount it through that claim: neither a pod without a node, nor one missing from the list
-// read after that (I2).
+// claim, no further pod can mount it through that claim (I2). That excludes pods without a node, and pods missing
+// from the list that was read after that.
 func (p carryPlanner) mayHave(v plan.OrdinalVolume, pair volumes.Pair) []string {
 	claim := pair.Giver.Claim
 	left := plan.RecordedVolume(p.Record.Handoff, v.Ordinal, v.Template).Left
@@ -117,8 +117,9 @@ func (p *View) going(d *volumes.Deletion) *plan.Hold {
 	return &plan.Hold{Reason: api.ReasonAwaitingDeletion, Message: d.Message(), Remedy: d.Remedy(), Stalled: late}
 }
 
-// keptByTaker reports whether all volumes of an ordinal are still bound to the taker's claims: the ordinal was
-// stopped there, and the direction changed before any volume was moved. It is true for an ordinal without volumes.
+// keptByTaker reports whether all volumes of an ordinal are still bound to the taker's claims. The ordinal was
+// then stopped there, and the direction changed before any volume was moved. It is true for an ordinal without
+// volumes.
 func (p carryPlanner) keptByTaker(held []plan.OrdinalVolume) bool {
 	for _, v := range held {
 		pair := p.pair(v)

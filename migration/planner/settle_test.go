@@ -127,7 +127,7 @@ func TestBudgetsAtTheEnd(t *testing.T) {
 }
 
 // TestPolicies: the reclaim policy of the volumes that the taker runs on is restored, unless they are not bound to
-// their claims: a lost volume would be deleted with its disk (I3). A parked volume keeps Retain.
+// their claims. A lost volume would be deleted with its disk (I3). A parked volume keeps Retain.
 func TestPolicies(t *testing.T) {
 	untouch := func(h *volumes.Holding) { h.Volume.Note, h.Volume.Fence = volumes.Note{}, "" }
 	for name, tc := range map[string]struct {

@@ -8,8 +8,8 @@ import (
 )
 
 // TestH9TakeStartBack: for a set without claims, the migration undoes its own last start if another writer has
-// started the same ordinal, as soon as that costs no replica (I1, I4, I5). It records that first, and reverts no
-// other writer's change (I9).
+// started the same ordinal. It does so as soon as that costs no replica (I1, I4, I5). It records that first, and
+// reverts no other writer's change (I9).
 func TestH9TakeStartBack(t *testing.T) {
 	scaled := func(s *plan.Snapshot) { // the source owns 0 to 2, the destination 2 and 3
 		s.Source.Set.Replicas, s.Source.Set.ScalesBy = 3, "hpa"

@@ -113,7 +113,7 @@ func (p carryPlanner) recordOf(v plan.OrdinalVolume, holding volumes.Holding) ap
 	return record
 }
 
-// copyOf returns the progress of a volume's copy. Copy passes that have read another disk do not count: a clone
+// copyOf returns the progress of a volume's copy. Copy passes that have read another disk do not count. A clone
 // has the same inodes and times as the disk that was read, but not the later writes.
 func copyOf(before, now api.HandoffVolume) api.CopyAttempt {
 	another := before.Name != "" && before.Name != now.Name

@@ -118,7 +118,7 @@ func fills(handoff *api.Handoff) bool {
 	return slices.ContainsFunc(handoff.Volumes, func(v api.HandoffVolume) bool { return v.Copy.Number > 0 })
 }
 
-// readsForHold returns the live reads that are needed before an alarming hold is reported: a cluster may have been
+// readsForHold returns the live reads that are needed before an alarming hold is reported. A cluster may have been
 // confused with another, and one cache may lag behind another.
 func readsForHold(s plan.Snapshot, hold *plan.Hold) Reads {
 	switch {

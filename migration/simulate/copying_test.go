@@ -18,7 +18,7 @@ import (
 func copiedWal() plan.Snapshot { return fillingWal(api.MethodCopy) }
 
 // fillingWal is a move whose ordinal 1 has been stopped, and whose claim wal moves by a method that fills a second
-// volume: its first attempt has begun, and nothing was created for it yet.
+// volume. Its first attempt has begun, and nothing was created for it yet.
 func fillingWal(method api.VolumeMethod) plan.Snapshot {
 	s := plantest.Scenario{Replicas: 2, Templates: []string{"data", "wal"}, Method: method}.Build()
 	s.Source.RemovePod(1)

@@ -47,8 +47,8 @@ func (w *World) EndHook(name string, state api.HookState) bool {
 	return true
 }
 
-// RemoveHook deletes the Job of a hook, like the TTL controller, and reports whether it existed. The world still
-// shows its absence.
+// RemoveHook deletes the Job of a hook, like the TTL controller, and reports whether it existed. The list keeps the
+// Job as Absent.
 func (w *World) RemoveHook(name string) bool {
 	at := w.hookJob(name)
 	if at < 0 || w.State.HookJobs.List[at].Presence != plan.Seen {

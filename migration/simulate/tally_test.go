@@ -59,7 +59,7 @@ func TestTallyOfAnotherMinReady(t *testing.T) {
 }
 
 // TestDowns: the known unavailable ordinals are returned for both slices, unless an eviction was granted and is
-// not observed yet: such a pod counts as down, and no tally includes it.
+// not observed yet. Such a pod counts as down, and no tally includes it.
 func TestDowns(t *testing.T) {
 	for name, tc := range map[string]struct {
 		disrupted map[plan.SideName][]string

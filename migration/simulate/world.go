@@ -13,7 +13,7 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// World is a small abstract model of the two clusters: the two API servers hold the values of a Snapshot, and the
+// World is a small abstract model of the two clusters. Its two API servers hold the values of a Snapshot, and its
 // Kubernetes controllers act on them one step at a time. The dry run iterates Plan over it, and the property tests
 // interleave its steps with faults. It has no clock and no randomness of its own.
 type World struct {
