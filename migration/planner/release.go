@@ -16,8 +16,8 @@ import (
 // its volumes are still bound to the taker's claims, nothing has been moved. Then it is enough that the giver
 // holds nothing of it.
 //
-// A pod at the taker that uses the claim does not count. It is on the side that gets the disk next, like a foreign
-// pod that uses the claim of a running ordinal.
+// A pod at the taker that uses the claim does not count. It is on the side that gets the disk next, as a pod next
+// to a running ordinal is on the side that has it.
 func (p carryPlanner) released(k int32) *plan.Hold {
 	sides := []*plan.Side{p.giver, p.taker}
 	held, unread := p.volumesOf(k)
