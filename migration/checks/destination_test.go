@@ -45,7 +45,7 @@ func TestDestinationFindings(t *testing.T) {
 }
 
 // TestSplitIsRefused: a destination that already owns ordinals must be a healthy part of the application, on its
-// disks, or it is refused, because it may run the only pod of an ordinal (I1, I3).
+// disks. Otherwise it is refused, because it may run the only pod of an ordinal (I1, I3).
 func TestSplitIsRefused(t *testing.T) {
 	set := func(change func(*plan.Set)) func(*plan.Snapshot) {
 		return func(s *plan.Snapshot) { change(&s.Destination.Set) }

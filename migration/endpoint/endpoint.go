@@ -30,8 +30,8 @@ type Endpoint struct {
 	// Cached reads from a watched view; Live sends requests to the API server.
 	Cached client.Reader
 	Live   client.Client
-	// Lender returns the client that impersonates the identity of Live, and the name of that identity. Without Lender
-	// or client, Live has an identity of its own.
+	// Lender returns the client of the identity that impersonates another one for Live, and the name of the
+	// impersonated user. If Lender or that client is nil, Live uses an identity of its own.
 	Lender func() (lender client.Client, user string, err error)
 	// Skew is how far the clock of the cluster is ahead of ours; nil means that both are the same.
 	Skew func() time.Duration

@@ -74,7 +74,7 @@ func TestCopiedServicesAreInternal(t *testing.T) {
 }
 
 // TestK5CopiedNamespacesAreStricter: a namespace that the migration creates has the source's Pod Security labels, if
-// they may be read, but never allows more than an unlabelled namespace (S8), because the source's API server chooses
+// they may be read. It never allows more than an unlabelled namespace (S8), because the source's API server chooses
 // the labels.
 func TestK5CopiedNamespacesAreStricter(t *testing.T) {
 	const enforce, audit, warn = "pod-security.kubernetes.io/enforce", "pod-security.kubernetes.io/audit", "pod-security.kubernetes.io/warn"

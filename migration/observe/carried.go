@@ -16,7 +16,7 @@ import (
 // here yet.
 func (f *observed) readDuplicates(ctx context.Context, policy volumes.Policy, other map[string]*corev1.PersistentVolume) error {
 	if f.endpoint.Cached == nil {
-		return nil // without views nothing is written here; the preflight has listed them
+		return nil // without a view this is only a plan; the preflight has listed them
 	}
 	f.duplicateHandles = map[string]string{}
 	for name, volume := range other {

@@ -150,8 +150,8 @@ func TestVolumeThatWasLeft(t *testing.T) {
 	}
 }
 
-// TestVolumesOfOrdinals: for each ordinal and template, each side has its claim with the other pods that mount it,
-// its volume with its attachments, and the reason why the volume may not be created on the other side.
+// TestVolumesOfOrdinals: each side has, for each ordinal and template, its claim with the other pods that mount it,
+// and its volume with its attachments. It also has the reason why the volume may not be created on the other side.
 func TestVolumesOfOrdinals(t *testing.T) {
 	const claim = "data-web-2"
 	mounting := func(name, of string, change func(*corev1.Pod)) corev1.Pod {

@@ -173,7 +173,8 @@ func (e *Inspector) drivers(ctx context.Context, pvs []corev1.PersistentVolume) 
 	return findings, nil
 }
 
-// nodesRun reports whether a kubelet of the destination has registered a CSI driver. It is false where CSINodes may not be listed.
+// nodesRun reports whether a kubelet of the destination has registered a CSI driver. It is false if CSINodes may not
+// be listed.
 func (e *Inspector) nodesRun(ctx context.Context, driver string) (bool, error) {
 	var nodes storagev1.CSINodeList
 	if err := e.Destination.Live.List(ctx, &nodes); err != nil {

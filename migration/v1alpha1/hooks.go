@@ -169,8 +169,9 @@ const (
 	HookSkipped HookState = "Skipped"
 )
 
-// HookRun is one run of a hook. It is recorded so that the hook does not run twice, even if its Job is deleted. Kept
-// are the runs of the migration, and of the ordinal that is next or has arrived last, in the current direction.
+// HookRun is one run of a hook. It is recorded so that the hook does not run twice, even if its Job is deleted. The
+// recorded runs are those of the migration, and of the ordinal that is next or has arrived last, in the current
+// direction.
 type HookRun struct {
 	// name of the hook.
 	Name string `json:"name"`

@@ -17,7 +17,8 @@ const (
 	// only.
 	OriginalReclaimPolicyAnnotationKey = "migration.sliceshift.io/original-reclaim-policy"
 	// ReleasedAnnotationKey is set on a PersistentVolume that a mover reads by a claim other than the ordinal's. Its
-	// value is the fence under which the volume was bound to that claim.
+	// value is the fence under which the volume was bound to that claim. It is also set on a VolumeSnapshot of a
+	// volume that was detached from its ordinal.
 	ReleasedAnnotationKey = "migration.sliceshift.io/released"
 	// SealAnnotationKey is set on a PersistentVolume that replaced another one as its copy. Its value is the digest
 	// of the content of both volumes when they were last read.
@@ -43,9 +44,9 @@ const (
 	HeldAnnotationKey = "migration.sliceshift.io/held"
 	// OwnerLabelKey is set on every copy of a dependency, with the value of OwnerAnnotationKey.
 	OwnerLabelKey = OwnerAnnotationKey
-	// OriginAnnotationKey is set on every copy of a dependency. Its value is the UID of the namespace kube-system of
-	// the original's cluster, the original's namespace, name and UID, the hash of the copied content, and how often
-	// the copy had to be restored; see dependencies.Mark.
+	// OriginAnnotationKey is set on every copy of a dependency; see dependencies.Mark. Its value identifies the
+	// original by the UID of the namespace kube-system of its cluster, its namespace, name and UID. It also has the
+	// hash of the copied content, and how often the copy had to be restored.
 	OriginAnnotationKey = "migration.sliceshift.io/origin"
 	// LeftOutAnnotationKey is set by a user on a volume, a StatefulSet, or another object of a former migration whose
 	// ordinal every later move must leave out.

@@ -91,8 +91,8 @@ const (
 	// CleanupRetain keeps them. At the source these are the emptied StatefulSet, its claims and its parked volumes.
 	CleanupRetain CleanupPolicy = "Retain"
 	// CleanupDelete deletes them. At the source these are the emptied StatefulSet, the claims of the moved ordinals
-	// and, in another cluster, their PersistentVolumes. The policy of these volumes is Retain, so the storage itself
-	// is never deleted.
+	// and, if the destination is in another cluster, their PersistentVolumes. The policy of these volumes is Retain,
+	// so the storage itself is never deleted.
 	CleanupDelete CleanupPolicy = "Delete"
 )
 
@@ -146,14 +146,14 @@ type MigrationSpec struct {
 	Ordinals OrdinalsSpec `json:"ordinals,omitempty,omitzero"`
 	// maxUnavailable is the disruption budget d: how many replicas of the whole application may be unavailable at
 	// once, as a number or as a percentage (rounded up). Default: the budget of the source's PodDisruptionBudget, or
-	// 1 without one. It cannot exceed that of the PodDisruptionBudget. The value at acceptance applies: a larger one
-	// has no effect later, and a smaller one stops no further ordinal until it is raised again.
+	// 1 without one. It cannot exceed that of the PodDisruptionBudget. The value at acceptance applies. A larger
+	// value has no effect later; while the value is smaller, no further ordinal is stopped.
 	// +optional
 	// +kubebuilder:validation:XIntOrString
 	// +kubebuilder:validation:XValidation:rule="type(self) == int ? self >= 1 : self.matches('^([1-9][0-9]?|100)%$')",message="must be a number of at least 1 or a percentage from 1% to 100%"
 	MaxUnavailable *intstr.IntOrString `json:"maxUnavailable,omitempty"`
 	// splitBudget selects the slice whose PodDisruptionBudget has the disruption budget while the application stays
-	// split over both clusters, after a move of some ordinals or during a pause. It may be changed at any time, also
+	// split over the two slices, after a move of some ordinals or during a pause. It may be changed at any time, also
 	// after completion. With a budget of 1 only one side can have it, and nodes of the other side cannot be drained.
 	// +optional
 	// +kubebuilder:default=Proportional

@@ -216,7 +216,7 @@ const (
 	CopyVerifyFull CopyVerify = "Full"
 	// CopyVerifyChanged lets warm passes read both sides, and reads only later changes after the stop. On ext4, xfs
 	// and btrfs it trusts the previous read of a regular file whose inode, size and times are unchanged. Later damage
-	// on a disk is not detected. On other file systems everything is read.
+	// on a disk is not detected. Where changes cannot be determined, everything is read.
 	CopyVerifyChanged CopyVerify = "Changed"
 )
 
@@ -246,7 +246,7 @@ type CopyWarmMode string
 // The modes.
 const (
 	// CopyWarmAuto runs warm passes in a second pod that mounts the claim. If the access mode or the node prevents
-	// that, it reads a snapshot, as with Snapshot, if the snapshot's class does not retain deleted snapshots.
+	// that, it reads a snapshot, as with Snapshot, unless the snapshot or its volume would be retained afterwards.
 	// Otherwise the ordinal is stopped for the whole copy. The status shows the chosen mode and the reason.
 	CopyWarmAuto CopyWarmMode = "Auto"
 	// CopyWarmMount mounts the claim. It stops no ordinal before a warm pass has succeeded.
