@@ -31,7 +31,7 @@ const (
 )
 
 // furtherRules lists what a move needs in addition to the roles of movers: API discovery, reviews of its own access, the
-// check for a fence, and the Secrets of gates. The manager itself may get each of these.
+// check for a fence, and the Secrets of gates. The manager's own role may get each of these Secrets, too.
 var furtherRules = []rbacv1.PolicyRule{
 	{NonResourceURLs: []string{"/api", "/api/*", "/apis", "/apis/*", "/version", "/version/"}, Verbs: []string{"get"}},
 	{APIGroups: []string{"authorization.k8s.io"}, Resources: []string{"selfsubjectaccessreviews", "selfsubjectrulesreviews"}, Verbs: []string{"create"}},

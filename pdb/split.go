@@ -5,8 +5,8 @@
 //
 //	source + destination <= d - inFlight            (invariant I4)
 //
-// where inFlight is 1 while an ordinal is in flight, because the migration itself keeps that replica unavailable. With d
-// = 1 both are 0 during a handoff.
+// where inFlight is 1 while an ordinal is in flight, because the migration itself keeps that replica unavailable. If
+// d is 1, both are 0 during a handoff.
 //
 // A change of the split shrinks first. A side grows only after the disruption controller has confirmed every side that
 // had to shrink, and only if the replicas that are already unavailable leave room. Shrinking a budget does not restore

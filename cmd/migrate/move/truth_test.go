@@ -104,8 +104,8 @@ func pageOf(t *testing.T, m *api.Migration) (got shown) {
 }
 
 // TestV5OneRecordOneTruth: the table, the list, -o json, the live view, the report and the page show the same figures of
-// one record. These are the number of moved ordinals, the ordinal in flight with its outage and soak, the remaining
-// time, the time of the figures, that a process drives the run, and the requests of clients.
+// one record: the number of moved ordinals, and the ordinal in flight with its outage and soak. They also agree on the
+// remaining time, the time of the figures, the driver of the run, and the requests of clients.
 func TestV5OneRecordOneTruth(t *testing.T) {
 	kubeconfig := serveRecord(t, probed()).Kubeconfig(t)
 	run := func(args ...string) string {
