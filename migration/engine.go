@@ -202,10 +202,11 @@ type Outcome struct {
 	Wrote bool
 	// Saved is true when the status was written.
 	Saved bool
-	// Stalls is true when the written status says Stalled, and the previous one did not or had another reason.
+	// Stalls is true when the written status has the condition Stalled, and the previous one did not or had
+	// another reason.
 	Stalls bool
 	// Waits is true when the written status has a reason to wait that the previous one had not. GoesOn is true
-	// when the previous status said Stalled and the written one does not.
+	// when the previous status had the condition Stalled and the written one does not.
 	Waits, GoesOn bool
 	// AheadHeld is the reason why copies ahead of their turns are held, if the written status has it and the
 	// previous one had not.

@@ -44,12 +44,12 @@ func destinationName(m *api.Migration) string {
 	return localName
 }
 
-// stalled reports whether the status of a Migration says Stalled.
+// stalled reports whether a Migration has the condition Stalled.
 func stalled(m *api.Migration) bool {
 	return meta.IsStatusConditionTrue(m.Status.Conditions, api.ConditionStalled)
 }
 
-// outsideWindow reports whether the status of a Migration says that it waits for its window.
+// outsideWindow reports whether a Migration waits for its window, according to its status.
 func outsideWindow(m *api.Migration) bool {
 	progressing := meta.FindStatusCondition(m.Status.Conditions, api.ConditionProgressing)
 	return progressing != nil && progressing.Reason == api.ReasonOutsideWindow
