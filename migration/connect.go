@@ -62,8 +62,8 @@ type way struct {
 	tenant clusters.Tenant
 }
 
-// offKey is the key of a side that is not connected. localPrefix begins the key of the manager's own cluster,
-// and remotePrefix that of another cluster, followed by the cluster's digest. The identity comes last.
+// offKey is the key of a side that is not connected. localPrefix begins the key of the manager's own cluster.
+// remotePrefix begins that of another cluster, and the cluster's digest follows. The identity comes last.
 const (
 	offKey       = "off"
 	localPrefix  = "local/"

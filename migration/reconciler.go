@@ -326,8 +326,8 @@ func (r *Reconciler) engine(ctx context.Context, m *api.Migration) (*driven, err
 
 // outdated reports whether a Migration must be reconnected: its account has changed, or the kubeconfig in a
 // Secret has changed or was deleted. It reads the Secrets when the Migration was changed, while it is stalled,
-// and at intervals. A Migration that is being deleted keeps its connections when a Secret is deleted: deleting
-// a namespace deletes the Secret at once, and nothing else would start the ordinal that is down.
+// and at intervals. A Migration that is being deleted keeps its connections when a Secret is deleted. Deleting
+// a namespace deletes the Secret at once, and then nothing else would start the ordinal that is down.
 func (r *Reconciler) outdated(ctx context.Context, m *api.Migration, d *driven) bool {
 	stalls := meta.IsStatusConditionTrue(m.Status.Conditions, api.ConditionStalled)
 	if !stalls && d.generation == m.Generation && time.Since(d.checked) < pass.RequeueAtLatest {
@@ -342,8 +342,8 @@ func (r *Reconciler) outdated(ctx context.Context, m *api.Migration, d *driven) 
 	return from != d.source.key || to != d.destination.key
 }
 
-// cannotReturn reports whether the connections of a Migration could not be opened again, because it is being
-// deleted and one of its Secrets does not exist any more.
+// cannotReturn reports whether the connections of a Migration could not be opened again. This is so if it is
+// being deleted and one of its Secrets does not exist any more.
 func (r *Reconciler) cannotReturn(ctx context.Context, m *api.Migration) bool {
 	if m.DeletionTimestamp.IsZero() {
 		return false

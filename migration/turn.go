@@ -55,7 +55,7 @@ func outsideWindow(m *api.Migration) bool {
 	return progressing != nil && progressing.Reason == api.ReasonOutsideWindow
 }
 
-// standsAside reports whether a Migration neither moves nor would move: it has ended, or it waits for a user
+// standsAside reports whether a Migration neither moves nor would move. It has ended, or it waits for a user
 // and must not hold up the line. waits is true if it uses nothing that another one could use, although a
 // handoff of it is recorded.
 func standsAside(m *api.Migration, waits bool) bool {

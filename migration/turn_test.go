@@ -131,9 +131,9 @@ func (d *desk) expectCalled(names ...string) {
 	}
 }
 
-// TestQueue: a Migration without a place reports that at once, sends no request to a cluster, reads its Secret
-// once, and is called when its turn has come. If it is refused then, deleted or paused, the next one gets the
-// place.
+// TestQueue: a Migration without a place reports that at once. It sends no request to a cluster, reads its
+// Secret once, and is called when its turn has come. If it is refused then, deleted or paused, the next one
+// gets the place.
 func TestQueue(t *testing.T) {
 	d := newDesk(t, west("begun", 1, hasBegun), west("c", 4), west("b", 3), west("a", 2))
 	for _, one := range []struct{ name, stands string }{{"c", "first of 1"}, {"b", "first of 2"}, {"a", "first of 3"}} {

@@ -68,7 +68,7 @@ func TestWaveNames(t *testing.T) {
 	}
 }
 
-// TestWave: a Migration of a later wave takes no place in line, sends no request to a cluster, and is called
+// TestWave: a Migration of a later wave takes no place in line and sends no request to a cluster. It is called
 // when the last one before it has moved or was deleted.
 func TestWave(t *testing.T) {
 	for name, end := range map[string]func(*desk){

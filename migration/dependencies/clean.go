@@ -37,10 +37,10 @@ const (
 	externalNames = "external-dns.alpha.kubernetes.io/"
 )
 
-// Clean returns the copy of an object for the other side. It leaves out whatever belongs to one object or one
-// cluster: its identity, owners and trackers, addresses and ports that a cluster assigns, and tokens that it
-// signs. It also leaves out fields that expose a Service externally, because the same address may be in use
-// there. The object at the other side is cleaned in the same way before the two are compared.
+// Clean returns the copy of an object for the other side. It leaves out all fields that belong to one object or
+// one cluster. These are its identity, owners and trackers, addresses and ports that a cluster assigns, and
+// tokens that it signs. It also leaves out fields that expose a Service externally, because the same address
+// may be in use there. The object at the other side is cleaned in the same way before the two are compared.
 func Clean(object *unstructured.Unstructured, way Way) *unstructured.Unstructured {
 	copied := object.DeepCopy()
 	delete(copied.Object, "status")

@@ -105,8 +105,9 @@ func valuesOf(of any, from string) []Value {
 	return all
 }
 
-// Further returns the objects that a dependency itself needs: the image pull Secrets of a ServiceAccount, the
-// role of a RoleBinding, the device classes of a ResourceClaimTemplate, and the volume of a claim.
+// Further returns the objects that a dependency itself needs. These are the image pull Secrets of a
+// ServiceAccount, the role of a RoleBinding, the device classes of a ResourceClaimTemplate, and the volume of a
+// claim.
 func Further(object *unstructured.Unstructured) []Reference {
 	w := walker{}
 	from := object.GetKind() + " " + object.GetName()

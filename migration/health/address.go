@@ -21,7 +21,7 @@ type Addresses struct {
 	// If it is empty, any https address is allowed except for the manager's own machine and cloud metadata
 	// services, as with the servers of kubeconfigs.
 	Listed []string
-	// AllowLocal also allows unlisted addresses that lead to those.
+	// AllowLocal also allows unlisted addresses of the manager's own machine and of cloud metadata services.
 	AllowLocal bool
 	// Any allows everything. It is for a process that runs for its own user, with the user's rights and in the
 	// user's network.

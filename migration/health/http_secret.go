@@ -53,8 +53,9 @@ func (a *httpAsker) named(s Subject) string {
 	return strings.Join(all, " or ") + " in cluster " + s.Cluster
 }
 
-// askWithSecrets sends the request through a port-forward connection to the pod. pods/proxy is not suitable: it
-// is not encrypted between the API server and the pod, and the API server uses the header Authorization itself.
+// askWithSecrets sends the request through a port-forward connection to the pod. pods/proxy is not suitable,
+// because it is not encrypted between the API server and the pod. The API server also uses the header
+// Authorization itself.
 func (a *httpAsker) askWithSecrets(ctx context.Context, s Subject, request clusters.PodRequest) Answer {
 	side := a.sides.at(s.Side)
 	connection := side.Connection

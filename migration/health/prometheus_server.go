@@ -175,8 +175,8 @@ func (p *Prometheus) secret(ctx context.Context, namespace string) (string, *Ans
 	}.read(ctx)
 }
 
-// without removes the token that was sent to a server from a text of that server: readers of the text may not
-// have the right to read the Secret.
+// without removes the token that was sent to a server from a text of that server. Readers of the text may lack
+// the right to read the Secret.
 func without(token, text string) string {
 	if token == "" {
 		return text

@@ -42,7 +42,7 @@ func (m *machine) speaks(form pdb.Form) {
 	m.author, m.spoken, m.grace = &form, true, true
 }
 
-// puts stores a form that another client has written into a budget, as an API server does: the generation
+// puts stores a form that another client has written into a budget, as an API server does. The generation
 // counts changes, and the client that changes a field owns it.
 func (m *machine) puts(name plan.SideName, form pdb.Form, by string, marked bool) {
 	now := m.State.Side(name).Budgets[0]

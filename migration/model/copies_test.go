@@ -27,9 +27,9 @@ func owed(s plan.Snapshot, e plan.Effect) bool {
 	return slices.ContainsFunc(s.Record.Owed, func(o api.OwedCopy) bool { return o.Kind == e.Kind && o.Name == e.Name && o.UID == e.UID })
 }
 
-// TestModelOfCopies explores every state of a migration that copies the objects that its pods need, and deletes
-// the copies on the way back, for any result of a write. No pod lacks them, nothing else is deleted (I9), and
-// each run ends (I7, I8).
+// TestModelOfCopies explores every state of a migration that copies its pods' dependencies and deletes the
+// copies on the way back, for any result of a write. No pod lacks them, nothing else is deleted (I9), and each
+// run ends (I7, I8).
 func TestModelOfCopies(t *testing.T) {
 	x := newExplorer(bound{"1, copies, writes", plantest.Scenario{Replicas: 1, Copies: 1}, 1, ofWrites, nil})
 	if wrong := x.explore(); wrong != nil {

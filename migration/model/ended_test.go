@@ -318,7 +318,7 @@ func (m *machine) budgetsMoved(whole bool) string {
 	return m.budgetsSplit()
 }
 
-// budgetsSplit returns the fault of the shares of an application that remains split: they must add up to d, and
+// budgetsSplit returns the fault of the shares of an application that remains split. They must add up to d, and
 // neither slice may be stuck at 0 if there is enough for both.
 func (m *machine) budgetsSplit() string {
 	if m.State.Record.Baseline == nil {

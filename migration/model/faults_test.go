@@ -52,9 +52,9 @@ func (m *machine) readyOnFresh(name plan.SideName, ordinal int32) bool {
 	return true
 }
 
-// asNamed returns the volumes of an ordinal as an observer sees them: on both sides the recorded one, or the
-// one that the source's claim names, or the destination's if the source has none (ordinalVolume). If they have
-// other names, see call.
+// asNamed returns the volumes of an ordinal as an observer sees them. On both sides this is the recorded one,
+// or the one that the source's claim names, or the destination's if the source has none (ordinalVolume). If
+// they have other names, see call.
 func asNamed(v plan.OrdinalVolume, shared bool, handoff *api.Handoff) plan.OrdinalVolume {
 	name := plan.RecordedVolume(handoff, v.Ordinal, v.Template).Name
 	for _, h := range []*volumes.Holding{&v.Source, &v.Destination} {
@@ -189,9 +189,9 @@ func (w *model) tryUnkind(d deed, at spot) bool {
 	return true
 }
 
-// madeLate creates a pod by a StatefulSet controller that decided before the ordinal was taken from its slice,
-// because the controller was deposed or its cache was behind. Its successor deletes the pod. Nothing can
-// prevent a creation after the ordinal was started on the other side, but that pod finds no volume.
+// madeLate creates a pod by a StatefulSet controller that decided before the ordinal was taken from its slice.
+// The controller was deposed, or its cache was behind. Its successor deletes the pod. Nothing can prevent a
+// creation after the ordinal was started on the other side, but that pod finds no volume.
 func (w *model) madeLate(at spot) bool {
 	side := w.State.Side(at.side)
 	_, found := side.Pod(at.ordinal)

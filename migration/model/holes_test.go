@@ -194,8 +194,8 @@ func TestRetainOfTheAuthor(t *testing.T) {
 	}
 }
 
-// TestDeletedAfterItWasSecured (G3): a Migration that is deleted after it has secured a volume and before the
-// first stop restores its author's policy, so that a later migration finds it.
+// TestDeletedAfterItWasSecured (G3): a Migration is deleted after it has secured a volume and before the first
+// stop. It restores the policy of the volume's author, so that a later migration finds it.
 func TestDeletedAfterItWasSecured(t *testing.T) {
 	y := newPlay(t, oneDisk)
 	y.until(plan.ScaleDown, 1)

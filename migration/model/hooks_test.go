@@ -88,8 +88,8 @@ func (m *machine) hooked(e plan.Effect, before plan.Snapshot, late bool) {
 	}
 }
 
-// waitsForNobodyDown checks that no hook runs or is waited for while an ordinal is in neither slice, and that
-// no action precedes a hook for which it must wait.
+// waitsForNobodyDown checks that no hook runs or is waited for while an ordinal is in neither slice. It also
+// checks that no action precedes a hook for which it must wait.
 func (m *machine) waitsForNobodyDown(s plan.Snapshot, d plan.Decision) {
 	waits := d.Hold != nil && strings.HasPrefix(d.Hold.Reason, "Hook") || d.Effect != nil && d.Effect.RunsHook()
 	if waits && isDown(s) {
@@ -140,8 +140,8 @@ func hook(name string, point api.HookPoint) api.Hook {
 	return api.Hook{Name: name, Point: point, Job: api.HookJob{Spec: api.JobSpec{JobSpec: batchv1.JobSpec{Template: corev1.PodTemplateSpec{Spec: spec}}}}}
 }
 
-// TestModelOfHooks explores every state of a migration with a hook before or after its ordinal, whose Job runs,
-// fails, is late or is removed, for any result of a write. No hook runs twice for one ordinal, direction and
+// TestModelOfHooks explores every state of a migration with a hook before or after its ordinal, for any result
+// of a write. The Job runs, fails, is late or is removed. No hook runs twice for one ordinal, direction and
 // attempt. No ordinal is down while a hook is waited for, and each run ends (I6, I7, I8).
 func TestModelOfHooks(t *testing.T) {
 	begin, leave, join, finish := hook("begin", api.HookBeforeMigration), hook("leave", api.HookBeforeOrdinal), hook("join", api.HookAfterOrdinal), hook("finish", api.HookAfterMigration)

@@ -45,8 +45,8 @@ func (r *run) passes(p *process, n int, acts func(step) bool) {
 	}
 }
 
-// somePasses runs passes while some steps lag, possibly after a disturbance, and possibly while nodes are
-// drained: then every pod is evicted as soon as that is allowed.
+// somePasses runs passes while some steps lag, possibly after a disturbance. Possibly nodes are drained as
+// well: then every pod is evicted as soon as that is allowed.
 func (r *run) somePasses(t *rapid.T) {
 	r.t = t
 	p, acts, trouble := r.anyone(), r.laggards(), rapid.IntRange(0, 4).Draw(t, "trouble")

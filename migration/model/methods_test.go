@@ -14,7 +14,7 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// currentVolumes is I2 and I3 for Copy and Snapshot: the volume that can be mounted under an ordinal's name has
+// currentVolumes is I2 and I3 for Copy and Snapshot. The volume that can be mounted under an ordinal's name has
 // the ordinal's last write, and no mover can write to it.
 func (m *machine) currentVolumes() string {
 	for i := range m.yards {

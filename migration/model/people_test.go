@@ -14,8 +14,8 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// A random run also has users who run the commands that a stall names, and causes of such stalls: a tool that
-// restores its own version of a PodDisruptionBudget, and a claim that is in the way.
+// A random run also has users who run the commands that a stall names. It has the causes of such stalls, namely
+// a tool that restores its own version of a PodDisruptionBudget, and a claim that is in the way.
 
 // theirs is the volume of a claim that is in the way.
 const theirs = "pv-theirs"

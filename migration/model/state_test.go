@@ -31,8 +31,8 @@ type model struct {
 	meddled bool
 	// scars are the reasons of a stall that edits of other clients leave permanently.
 	scars []string
-	// stuck is the Terminating pod that is not removed, sick the ordinal whose pods do not become Ready on a
-	// side, and pinned the one whose volumes remain attached there; nil if there is none.
+	// stuck is the Terminating pod that is not removed. sick is the ordinal whose pods do not become Ready on a
+	// side, and pinned the one whose volumes remain attached there. They are nil if there is none.
 	stuck, sick, pinned *spot
 	// lives are the migrations that may begin after one has ended.
 	lives []life

@@ -335,8 +335,8 @@ func (m *machine) writeCopied(i int, e plan.Effect) error {
 }
 
 // takenTogether checks that no volume of an ordinal is taken over before each of its claims has a volume on
-// that side with the ordinal's last write, unless another client has deleted it. Until then a rollback costs
-// nothing.
+// that side with the ordinal's last write. A volume that another client has deleted is excepted. Until then a
+// rollback costs nothing.
 func (m *machine) takenTogether(i int, e plan.Effect) {
 	for j, other := range m.State.Volumes {
 		y := &m.yards[j]

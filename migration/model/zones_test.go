@@ -8,8 +8,8 @@ import (
 	"github.com/sliceshift/sliceshift/volumes"
 )
 
-// waitsForPod reports whether the new volumes of copies of a claim are created where a pod mounts them: each in
-// its own zone, unless that pod must be able to reach others.
+// waitsForPod reports whether the new volumes of copies of a claim are created where a pod mounts them. Each is
+// then in its own zone, unless that pod must be able to reach others.
 func (m *machine) waitsForPod(i int) bool {
 	c := m.State.Volumes[i].Copy
 	return c != nil && c.WaitsForPod

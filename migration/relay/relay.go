@@ -53,8 +53,8 @@ type Conn interface {
 	io.ReadWriteCloser
 	// CloseWrite ends writing, but not reading.
 	CloseWrite() error
-	// Fault returns the error that the other end reported after the connection has ended; empty if there is
-	// none.
+	// Fault returns the error that the tunnel has reported about the connection after its end; empty if there
+	// is none.
 	Fault(ctx context.Context) string
 }
 

@@ -71,7 +71,7 @@ func ReadLog(in io.Reader) ([]Entry, error) {
 }
 
 // WithLog adds the log of this migration. It leaves out entries from before its beginning, which may belong to
-// an earlier one, and takes from the log whatever the status does not list any more.
+// an earlier one. Whatever the status does not list any more is taken from the log.
 func (r Report) WithLog(entries []Entry) Report {
 	if r.Started == nil {
 		return r
