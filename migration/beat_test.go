@@ -54,7 +54,8 @@ func TestV3Heart(t *testing.T) {
 	expect("a run that waits", noon, 0, true)
 }
 
-// TestV3HeldBeats: a manager that cannot connect to a cluster while an ordinal is down writes heartbeats, one every 15 s and no more.
+// TestV3HeldBeats: a manager that cannot connect to a cluster while an ordinal is down writes one heartbeat every
+// 15 s, and no more.
 func TestV3HeldBeats(t *testing.T) {
 	inFlight := func(m *api.Migration) {
 		m.Status.Handoff = &api.Handoff{Ordinal: 0}

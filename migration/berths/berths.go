@@ -17,7 +17,7 @@ type Limits struct {
 	Node, Link, StorageClass int
 }
 
-// Berth is the shared resources of one handoff, as far as they are known before it begins. The scheduler
+// Berth is the shared resources of one handoff, as far as known before it begins. The scheduler
 // chooses the taker's node later.
 type Berth struct {
 	Migration types.NamespacedName
@@ -37,7 +37,7 @@ func (l *Load) Fits(b Berth) bool { return l.Full(b) == nil }
 
 // Shortage is a resource that is used by too many handoffs.
 type Shortage struct {
-	// What is the resource, and Setting is the limit, whose value is Most.
+	// What names the resource. Setting is the limit, whose value is Most.
 	What, Setting string
 	Most          int
 	// By lists their migrations.

@@ -35,7 +35,7 @@ const enough = 3000
 // Run is a migration that an Engine drives over a simulated world. It implements migration.World.
 type Run struct {
 	testing.TB
-	// Migration is the record as it was last read or written.
+	// Migration is the record as last read or written.
 	Migration *api.Migration
 	world     *simulate.World
 	nodes     nodes

@@ -37,7 +37,7 @@ func TestMomentIsNow(t *testing.T) {
 	}
 }
 
-// TestArrivals: each record has one more moved ordinal than the previous one, and a time in the past.
+// TestArrivals: each record counts one more moved ordinal than the previous one, and has a time in the past.
 func TestArrivals(t *testing.T) {
 	all := Arrivals(t, "web", 4, viewtest.Noon)
 	for i, m := range all {
