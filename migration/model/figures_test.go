@@ -10,13 +10,13 @@ import (
 	"github.com/sliceshift/sliceshift/internal/figures"
 )
 
-// table is that of a full run, and the cells of a world there.
+// table is the table of a full run, and the function for the cells of a world.
 type table struct {
 	figures.Table
 	cells func(bound) []string
 }
 
-// tableOf is the table of worlds whose claims move as of says.
+// tableOf returns the table of worlds whose claims move by the methods in of.
 func tableOf(target, of string, cells func(bound) []string, head []string, bounds []bound) table {
 	a := table{figures.Table{
 		Page: "../../docs/safety.md", Target: target, Head: head, Numbers: []string{"states", "runs"},
@@ -39,7 +39,7 @@ var (
 		fullMethodBounds())
 )
 
-// methodCells are the cells of a world whose claims move by another method than Rebind.
+// methodCells returns the cells of a world whose claims move by another method than Rebind.
 func (b bound) methodCells() []string {
 	yes := map[bool]string{false: "-", true: "yes"}
 	kinds := "-"
@@ -53,7 +53,7 @@ func (b bound) methodCells() []string {
 	}
 }
 
-// TestFiguresAreOfTheseBounds: safety.md has the worlds that are explored now, each with a line of its own.
+// TestFiguresAreOfTheseBounds: safety.md lists the worlds that are currently explored, with one line for each.
 func TestFiguresAreOfTheseBounds(t *testing.T) {
 	for _, a := range []table{ofRebind, ofMethods} {
 		page, err := os.ReadFile(a.Page)
