@@ -1,6 +1,6 @@
-// Command stages runs the stages of a plan, each a target of the Makefile, and prints a table
-// of what was run, in how long, and what was not run and why. Stages named as arguments are the
-// only ones. Of those that take turns it runs as many as there is time for, from the one on that the commit's hash chooses.
+// Command stages runs the stages of a plan, each a target of the Makefile. It prints a table of the stages with their
+// duration, and why others did not run. Stages named as arguments are the only ones. Of the stages that take turns, it
+// runs as many as there is time for, beginning at the one that the commit's hash selects.
 package main
 
 import (
@@ -86,8 +86,8 @@ func (o options) run(ctx context.Context, targets []string) (code int, err error
 	return 0, nil
 }
 
-// since is the commit that the change began at: where it left the main branch, or the one before
-// the last. It is empty where neither is here.
+// since returns the base commit of the change: where it left the main branch, or the previous commit. It is empty if
+// neither exists here.
 func since(ctx context.Context) string {
 	head, _ := git(ctx, "rev-parse", "HEAD")
 	if base, err := git(ctx, "merge-base", "HEAD", "origin/main"); err == nil && base != head {

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestPlan: the plan is one that can be run, and the Makefile has all that it names.
+// TestPlan: the plan is valid, and the Makefile has all its targets.
 func TestPlan(t *testing.T) {
 	p, err := load("../../.ci/stages.yaml")
 	if err != nil {

@@ -9,13 +9,13 @@ import (
 	"github.com/sliceshift/sliceshift/internal/figures"
 )
 
-// table is that of a full run, and the cells of a world there.
+// table is the table of a full run, and the function for the cells of a world.
 type table struct {
 	figures.Table
 	cells func(bound) []string
 }
 
-// tableOf is the table of worlds whose claims move as of says.
+// tableOf returns the table of worlds whose claims move by the methods in of.
 func tableOf(target, of string, cells func(bound) []string, head []string, bounds []bound) table {
 	a := table{figures.Table{
 		Target: target, Head: head, Numbers: []string{"states", "runs"},
@@ -38,7 +38,7 @@ var (
 		fullMethodBounds())
 )
 
-// methodCells are the cells of a world whose claims move by another method than Rebind.
+// methodCells returns the cells of a world whose claims move by another method than Rebind.
 func (b bound) methodCells() []string {
 	yes := map[bool]string{false: "-", true: "yes"}
 	kinds := "-"
@@ -52,7 +52,7 @@ func (b bound) methodCells() []string {
 	}
 }
 
-// TestFiguresAreOfTheseBounds: the page of figures has the worlds that are explored now, each with a line of its own.
+// TestFiguresAreOfTheseBounds: the page of figures lists the worlds that are currently explored, with one line for each.
 func TestFiguresAreOfTheseBounds(t *testing.T) {
 	for _, a := range []table{ofRebind, ofMethods} {
 		page, err := figures.Read()
