@@ -291,8 +291,8 @@ type Progress struct {
 	Refused string
 }
 
-// Decision is what to do now. All actions may run in this pass. The actions of one ordinal run in this order, and an error
-// skips the rest of that ordinal.
+// Decision holds the actions for this pass. The actions of one ordinal run in this order, and an error skips the rest of
+// that ordinal.
 type Decision struct {
 	Actions []Action
 	Held    []Hold

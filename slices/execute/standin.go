@@ -14,7 +14,7 @@ import (
 )
 
 // createStandIn creates a surge pod, and then its claims, which the pod owns from their creation. The garbage collector
-// therefore deletes them even if this process stops. Existing claims hold data, and a surge pod must not use them.
+// deletes them even if this process stops. Existing claims hold data, and a surge pod must not use them.
 func (c *PodControl) createStandIn(ctx context.Context, ordinal int32, pod *corev1.Pod) error {
 	for _, template := range c.Set.Spec.VolumeClaimTemplates {
 		name := observe.ClaimName(template.Name, c.Set.Name, ordinal)
