@@ -264,8 +264,8 @@ func (r *Reconciler) writer() execute.Writer {
 	return execute.Writer{Client: r.Client, Live: r.Live, Events: r.told, Expectations: r.expectations, Now: r.now}
 }
 
-// tell writes the status. Urgent changes are written at once, others at most every tellEvery. It returns when to requeue for
-// a delayed write.
+// tell writes the status. Urgent changes and a settled status are written at once, others at most every tellEvery. It
+// returns when to requeue for a delayed write.
 func (r *Reconciler) tell(ctx context.Context, c *execute.PodControl, in decide.Input, decision decide.Decision, failed error) (time.Duration, error) {
 	set := c.Set
 	known := r.recall(set)

@@ -31,7 +31,7 @@ type informer struct {
 	// ended is called when a watch has ended with an error. The watch is restarted.
 	ended func(error)
 	// running ends with the store.
-	running context.Context //nolint:containedctx // a cache makes one of a channel, and each of those has goroutines of its own
+	running context.Context //nolint:containedctx // a cache derives a context from a channel, which costs goroutines for each informer
 
 	// listed is closed once the first list is complete. settled is closed then too, or when the informer ends without it. A
 	// cache waits for settled.
@@ -40,7 +40,7 @@ type informer struct {
 }
 
 // The backoff between watch attempts is that of client-go's informer (k8s.io/client-go, tools/cache, reflector.go).
-// Restarted API servers therefore do not get all requests at once.
+// It keeps restarted API servers from getting all requests at once.
 const (
 	watchAgain       = 800 * time.Millisecond
 	watchAgainAtMost = 30 * time.Second

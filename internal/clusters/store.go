@@ -135,8 +135,8 @@ func (s *store) listed(waiting context.Context) error {
 	return nil
 }
 
-// unwatched returns a handler that logs a failed watch, which restarts automatically. The verbosity is low, because the
-// migrations that need the cluster report it. Each kind of object would repeat the report.
+// unwatched returns a handler that logs a failed watch, which restarts automatically. It logs at V(1) only, because the
+// migrations that need the cluster report the failure.
 func unwatched(cluster string) func(error) {
 	return func(err error) {
 		log.Log.WithName("clusters").V(1).Info("a watch has ended", "cluster", cluster, "message", err.Error())

@@ -79,7 +79,7 @@ func tooLarge(root string) (exclude []string, err error) {
 
 var keywords = append(append([]mtree.Keyword{}, mtree.DefaultKeywords...), "sha256digest", "xattr", "time")
 
-// Mtree compares specifications of both trees. It omits files that are too large to read.
+// Mtree compares the specifications of two trees. It omits files that are too large to read.
 func Mtree(source, destination string) (found []string, err error) {
 	exclude := func(_ string, info os.FileInfo) bool { return info.Size() > huge || info.Name() == "lost+found" }
 	spec, err := mtree.Walk(source, []mtree.ExcludeFunc{exclude}, keywords, nil)

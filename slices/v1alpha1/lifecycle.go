@@ -16,7 +16,7 @@ const (
 
 // Lifecycle has the hooks that delay a change of a pod.
 type Lifecycle struct {
-	// preDelete delays the deletion of a pod for an update or a scale-down.
+	// preDelete delays the deletion of a pod for an update, a scale-down or a specified delete.
 	// +optional
 	PreDelete *LifecycleHook `json:"preDelete,omitempty"`
 	// inPlaceUpdate delays the in-place update of a pod.

@@ -42,7 +42,7 @@ func AskedToGo(pod *corev1.Pod) bool {
 const PrePullLabelKey = "apps.sliceshift.io/pre-pull"
 
 // MigratingAnnotationKey is on a StatefulSet while a migration drives it. Scale-downs then delete pods with the reason
-// Migration, and updates evict pods. There are no surge pods (maxSurge), and Recreate waits.
+// Migration. Updates and specified deletes evict pods. There are no surge pods (maxSurge), and Recreate waits.
 const MigratingAnnotationKey = "apps.sliceshift.io/migrating"
 
 // SplitAnnotationKey is on a StatefulSet whose application stays split: another slice, possibly in another cluster, owns

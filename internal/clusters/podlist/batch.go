@@ -13,7 +13,7 @@ import (
 )
 
 // Shared shares lists of all pods of a namespace among concurrent callers. While a list is in progress, further callers wait
-// for the next one, which starts some time after the current one. A list is therefore never older than its request. A
+// for the next one, which starts some time after the current one. A list is never older than its request. A
 // hundred migrations of one namespace cost little more than one. The callers get the same pods, and must copy a pod before
 // changing it.
 type Shared struct {

@@ -20,7 +20,7 @@ const (
 	maxFault = 4 << 10
 	// faultWithin is the maximum time between the end of the connection and this message.
 	faultWithin = time.Second
-	// closeWithin is the maximum time for closing a connection orderly.
+	// closeWithin is the maximum time for an orderly close of the streams.
 	closeWithin = time.Second
 )
 

@@ -13,7 +13,7 @@ import (
 const protocol = "portforward.k8s.io"
 
 // NewClient returns an HTTP/1.1 client for requests that upgrade to a connection. client-go's own port forwarding ignores
-// the config's Dial. The client has no timeout, because that would end the connection.
+// the config's Dial. The client sets no timeout, because a timeout would end the connection.
 func NewClient(config *rest.Config) (*http.Client, error) {
 	config = rest.CopyConfig(config)
 	config.NextProtos, config.Timeout = []string{"http/1.1"}, 0
