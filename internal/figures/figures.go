@@ -1,6 +1,5 @@
-// Package figures writes what a long run has measured into the documentation, with the commit
-// that it was measured at, and says of which packages the code has changed since. Only tests and
-// tools use it.
+// Package figures writes the measurements of long runs into the documentation, with the commit that was measured, and lists
+// the packages whose code has changed since. Only tests and tools use it.
 package figures
 
 import (
@@ -16,25 +15,25 @@ import (
 	"github.com/sliceshift/sliceshift/internal/program"
 )
 
-// ofEngine are the packages that a migration's writes come from.
+// ofEngine lists the packages that produce a migration's writes.
 var ofEngine = []string{"migration", "migration/plan", "migration/checks", "migration/planner", "migration/simulate", "migration/pass", "migration/queue", "migration/endpoint", "migration/observe", "migration/execute", "migration/preflight", "pdb", "volumes"}
 
-// ofMethods are those of the ways to carry a volume as well.
+// ofMethods adds the packages of the volume methods.
 var ofMethods = append(slices.Clone(ofEngine), "volumes/copy", "volumes/snapshot", "volumes/methods")
 
-// ofSlices are those that the writes of our own StatefulSet controller come from.
+// ofSlices lists the packages that produce the writes of the slice controller.
 var ofSlices = []string{"slices", "slices/decide", "slices/observe", "slices/execute"}
 
-// ofDecisions are those in which faults are made.
+// ofDecisions lists the packages that mutation tests change.
 var ofDecisions = slices.Concat(ofEngine, ofSlices)
 
-// ofPrograms are those of the whole way to an API server.
+// ofPrograms lists all packages up to the API server.
 var ofPrograms = append(slices.Clone(ofEngine), "internal/clusters", "internal/clusters/portforward", "internal/kubeconfig", "internal/records", "cmd/manager", "cmd/migrate/command", "cmd/migrate/move")
 
-// ofMover are those of the program that copies volumes.
+// ofMover lists the packages of the program that copies volumes.
 var ofMover = []string{"cmd/mover", "mover/codec", "mover/entry", "mover/wire", "mover/differ", "mover/tree", "mover/block", "mover/link", "mover/transfer"}
 
-// about says of which packages each make target's figures are.
+// about lists, for each make target, the packages that its figures depend on.
 var about = map[string][]string{
 	"verify-model":     ofEngine,
 	"verify-methods":   ofMethods,
@@ -55,15 +54,14 @@ var about = map[string][]string{
 	"mutants-list":     ofDecisions,
 }
 
-// block is a place for figures: whose they are, what they say, where they were measured, and of
-// what code.
+// block matches a place for figures: the make target, the text, the measured commit, and the code.
 var block = regexp.MustCompile(`(?s)<!-- figures: written by make ([a-z0-9-]+) -->\n(.*?)\nMeasured at commit ([^.]*)\.[^\n]*\n<!-- end of figures(?:; code: ([^\n]*))? -->\n`)
 
-// once is where a page with many figures says of all of them together what has changed since, instead of at each.
+// once matches the place where a page with many figures lists all changes together, instead of at each of them.
 var once = regexp.MustCompile(`(?s)<!-- figures: what has changed since -->\n(.*?)<!-- end of what has changed -->\n`)
 
-// Write puts text where the page at path has the figures of a make target, between two comments,
-// and names the commit and the code. It fails where the page has no such place.
+// Write replaces the figures of a make target in the page at path, between two comments, with the commit and the code. It
+// fails if the page has no place for them.
 func Write(path, target, text string) error {
 	root, err := rootOf(path)
 	if err != nil {
@@ -82,8 +80,8 @@ func Write(path, target, text string) error {
 	})
 }
 
-// Block is the figures of a make target as they stand in a page, with the commit and the code at
-// root, the top of the repository.
+// Block returns the figures of a make target in the form of a page, with the commit and the code at root, the top of the
+// repository.
 func Block(root, target, text string) (string, error) {
 	code, err := codeOf(root, about[target])
 	if err != nil {
@@ -92,8 +90,8 @@ func Block(root, target, text string) (string, error) {
 	return render(target, strings.TrimSuffix(text, "\n")+"\n", Commit(root), code, nil), nil
 }
 
-// Refresh finds out for the page at path, at each of its figures, what has changed since, and
-// writes it when asked to. It says whether the page did not say so.
+// Refresh updates the list of changed packages at each of the page's figures, and writes the page if write is true. It
+// reports whether the page was out of date.
 func Refresh(path string, write bool) (stale bool, err error) {
 	root, err := rootOf(path)
 	if err != nil {
@@ -156,8 +154,8 @@ func refresh(root, page string) (string, error) {
 	return summarize(root, page)
 }
 
-// summarize writes what has changed since into the one place that a page has for that, if it has one: figures of which the same has
-// changed are named together.
+// summarize writes the changes into the single place for them, if the page has it. Figures with the same changes are listed
+// together.
 func summarize(root, page string) (string, error) {
 	if !once.MatchString(page) {
 		return page, nil
@@ -190,7 +188,7 @@ func summarize(root, page string) (string, error) {
 	return once.ReplaceAllLiteralString(page, "<!-- figures: what has changed since -->\n"+text+"<!-- end of what has changed -->\n"), nil
 }
 
-// changed are the packages of which the code is not what it was.
+// changed returns the packages whose code has changed.
 func changed(before, now string) []string {
 	was := strings.Split(before, ", ")
 	var found []string
@@ -215,7 +213,7 @@ func render(target, text, commit, code string, changed []string) string {
 	return fmt.Sprintf("<!-- figures: written by make %s -->\n%s\nMeasured at commit %s.%s\n<!-- end of figures%s -->\n", target, text, commit, since, end)
 }
 
-// rootOf is the top of the repository that a file is in.
+// rootOf returns the top of the repository that contains a file.
 func rootOf(path string) (string, error) {
 	dir, err := filepath.Abs(filepath.Dir(path))
 	for ; err == nil; dir = filepath.Dir(dir) {
@@ -229,7 +227,7 @@ func rootOf(path string) (string, error) {
 	return "", err
 }
 
-// Commit is the one that is checked out, and whether something has changed since.
+// Commit returns the commit that is checked out, and whether Go files have changed since.
 func Commit(root string) string {
 	in := program.In{Dir: root}
 	id, err := in.Output(context.Background(), "git", "rev-parse", "--short=12", "HEAD")

@@ -21,7 +21,7 @@ Measured at commit 2.
 <!-- end of figures -->
 `
 
-// repository is one with the packages that the figures of make hostile are about.
+// repository returns a repository with the packages of the figures of make hostile.
 func repository(t *testing.T) string {
 	t.Helper()
 	root := t.TempDir()
@@ -43,7 +43,7 @@ func repository(t *testing.T) string {
 	return root
 }
 
-// TestWrite: a run's figures replace the former ones, and no others.
+// TestWrite: the figures of a run replace its former ones, and no others.
 func TestWrite(t *testing.T) {
 	file := filepath.Join(repository(t), "page.md")
 	if err := Write(file, "hostile", "new\n"); err != nil {
@@ -59,7 +59,7 @@ func TestWrite(t *testing.T) {
 	}
 }
 
-// TestRefresh: figures say which code has changed since; what nobody wrote down counts as changed.
+// TestRefresh: figures list the code that has changed since. Code without a recorded hash counts as changed.
 func TestRefresh(t *testing.T) {
 	root := repository(t)
 	file := filepath.Join(root, "page.md")
@@ -101,8 +101,8 @@ func TestRefresh(t *testing.T) {
 	}
 }
 
-// TestSaidOnce: a page with one place for what has changed says it there for all of its figures, and at none of them; also when some
-// are measured anew.
+// TestSaidOnce: a page with a single place for changes lists them there for all of its figures, and not at each of them,
+// also when some are measured again.
 func TestSaidOnce(t *testing.T) {
 	root := repository(t)
 	file := filepath.Join(root, "page.md")
