@@ -33,7 +33,7 @@ func embedded(ctx context.Context) (end func(failed bool) error, err error) {
 	return end, nil
 }
 
-// driver is the CSI driver of both clusters.
+// driver is the CSI driver in the two clusters.
 const driver = "disk.example.com"
 
 // furnish registers the driver with each node, as its kubelet does, and creates a StorageClass for it. Each
