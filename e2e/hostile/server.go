@@ -96,7 +96,8 @@ func (s *Server) Asked() []string {
 	return append([]string{}, s.asked...)
 }
 
-// Put stores an object of a resource unchanged, except that it adds a missing UID and other identity.
+// Put stores an object of a resource with the next resourceVersion. It adds a missing UID and
+// creationTimestamp.
 func (s *Server) Put(resource string, object Object) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
