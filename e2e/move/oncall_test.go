@@ -17,8 +17,8 @@ import (
 	slicesapi "github.com/sliceshift/sliceshift/slices/v1alpha1"
 )
 
-// TestOnCall: with the role sliceshift-migration-pauser a Migration can be read and paused, and nothing else can be
-// had by it: each request is one that a real API server answers.
+// TestOnCall: with the role sliceshift-migration-pauser a user can read and pause a Migration, and can gain no
+// other access. A real API server answers each request.
 func TestOnCall(t *testing.T) {
 	t.Parallel()
 	j := startJudged(t, "on-call")
@@ -57,7 +57,7 @@ func TestOnCall(t *testing.T) {
 	}
 }
 
-// ofPods are requests that lead to the rights of any pod of the namespace.
+// ofPods returns requests that would give access to the rights of any pod of the namespace.
 func (j judged) ofPods(user string) map[string]func(context.Context) error {
 	c := j.as(user)
 	pod := corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": "web"}}, Spec: fixture.App{}.StatefulSet().Spec.Template.Spec}
