@@ -14,7 +14,7 @@ import (
 const clearWithin = 10 * time.Second
 
 // Clear deletes the pods and the volumes that a move has left, so that the next move starts with clusters as
-// empty as this one did. Controllers list all pods and volumes repeatedly, so leftovers slow down later tests.
+// empty as before. Controllers list all pods and volumes repeatedly.
 func (v *Move) Clear() {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(v.Ctx), clearWithin)
 	defer cancel()

@@ -94,8 +94,8 @@ func same(a, b *intstr.IntOrString) bool {
 	return a == nil && b == nil || a != nil && b != nil && *a == *b
 }
 
-// ExpectVolumes checks that a slice has the wanted number of bound claims, and that their volumes have their
-// original reclaim policy again.
+// ExpectVolumes checks the number of bound claims of a slice, and that their volumes have their original
+// reclaim policy again.
 func (v *Move) ExpectVolumes(at Endpoint, want int32) {
 	v.T.Helper()
 	volumes, err := at.Client.CoreV1().PersistentVolumes().List(v.Ctx, metav1.ListOptions{})

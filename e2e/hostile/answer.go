@@ -152,7 +152,7 @@ func (s *Server) list(w http.ResponseWriter, asked request) {
 	JSON(w, http.StatusOK, List(asked.resource, version, items...))
 }
 
-// List is a list of objects of a resource.
+// List returns a list of objects of a resource.
 func List(resource, version string, items ...Object) Object {
 	of := resources[resource]
 	if items == nil {

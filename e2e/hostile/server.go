@@ -64,7 +64,7 @@ func (s *Server) Stop() {
 	s.Close()
 }
 
-// Done is closed when the server stops.
+// Done returns a channel that is closed when the server stops.
 func (s *Server) Done() <-chan struct{} { return s.done }
 
 // Kubeconfig returns a kubeconfig for the server.

@@ -81,7 +81,7 @@ func (v *move) writer(at harness.Endpoint, text string, annotations ...string) {
 	v.Must(c.Create(v.Ctx, object))
 }
 
-// halfTheRights returns the flags of a user who has only the cluster-scoped rights.
+// halfTheRights returns the flags of a user with only the cluster-scoped rights.
 func (v *move) halfTheRights() []string {
 	v.T.Helper()
 	v.Must(harness.Install())

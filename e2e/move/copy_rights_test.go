@@ -20,7 +20,7 @@ import (
 	"github.com/sliceshift/sliceshift/volumes/copy"
 )
 
-// TestCopyRights: a user who moves by method Copy needs one more shipped role and no other right. Each missing
+// TestCopyRights: to move by method Copy, a user needs one more shipped role and no other right. Each missing
 // verb is named before the first write, together with the role.
 func TestCopyRights(t *testing.T) {
 	t.Parallel()
@@ -63,7 +63,7 @@ func (v *move) part(verbs ...string) string {
 	return role
 }
 
-// mover creates a user of both clusters with the rights of every mover and one additional role.
+// mover creates a user with the rights of every mover and one additional role, in the two clusters.
 func (v *move) mover(role string) (user string) {
 	v.T.Helper()
 	user = role + "-of-" + v.App.Namespace

@@ -12,8 +12,8 @@ import (
 )
 
 // TestServiceTypeChangedInMidCopy: the address of a receiver's Service is unreachable from the other cluster,
-// either while an ordinal runs or while it is down for its copy. After the Service type is changed, the Service
-// is recreated and all ordinals arrive.
+// while an ordinal runs or while it is down for its copy. After the Service type is changed, the Service is
+// recreated and all ordinals arrive.
 func TestServiceTypeChangedInMidCopy(t *testing.T) {
 	for name, tc := range map[string]struct {
 		warm api.CopyWarmMode

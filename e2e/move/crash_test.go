@@ -201,7 +201,7 @@ func (v *move) copied() func() {
 	}
 }
 
-// largeCopied is copied with so much data that the copy takes a while.
+// largeCopied does the same as copied, with so much data that the copy takes a while.
 func (v *move) largeCopied() func() {
 	looks := v.copied()
 	treetest.In(v.T, v.folders(v.Here())[0]).File("much", treetest.Bytes(7, much))

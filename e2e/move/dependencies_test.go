@@ -37,7 +37,7 @@ var dependencies string
 // needy makes the pods depend on objects of many kinds. The cluster-scoped objects exist in both clusters.
 func needy(v *harness.Move) { needyServing("v1")(v) }
 
-// needyServing is needy with a destination that serves one kind in this version.
+// needyServing does the same as needy, with a destination that serves one kind in this version.
 func needyServing(version string) harness.Setting {
 	return func(v *harness.Move) {
 		v.T.Helper()
@@ -276,8 +276,8 @@ func TestDependencyDiffers(t *testing.T) {
 	}
 }
 
-// TestDependencyChanges: a change at the source during the move is copied by the end of the move, or stalls the
-// migration before the end, as configured.
+// TestDependencyChanges: a change at the source during the move is copied before the move ends. With onChange:
+// Stall, the migration stalls before its end instead.
 func TestDependencyChanges(t *testing.T) {
 	t.Parallel()
 	for name, policy := range map[string]api.ChangePolicy{"U-32: follow": api.ChangeFollow, "U-32: stall": api.ChangeStall} {

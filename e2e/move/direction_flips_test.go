@@ -63,8 +63,8 @@ func TestSwing(t *testing.T) {
 	harness.WriteFigures(t, "swing", fmt.Sprintf("%d Migrations at once, turned round %d times in %s. %s", migrations, turns, lasts, total.Sentence()))
 }
 
-// flipDirections is one run. It drives all Migrations, injects faults for the duration, and returns the number
-// of changes of direction.
+// flipDirections executes one run. It drives all Migrations, injects faults for the duration, and returns the
+// number of changes of direction.
 func flipDirections(a *testbed.Attempt, random *rand.Rand, runs []*chaosRun, lasts time.Duration) int32 {
 	a.Helper()
 	managers := harness.StartManagerReplicas(a, "")

@@ -71,7 +71,7 @@ func startDisks(t *testing.T, more ...sidecar.Name) *disks {
 	return d
 }
 
-// app is an application whose volumes are disks.
+// app deploys an application whose volumes are disks.
 func (d *disks) app(replicas int32) harness.Setting {
 	return func(v *harness.Move) {
 		v.From, v.To, v.Limit, v.Content = d.clusters[0], d.clusters[1], 5*time.Minute, d.compare

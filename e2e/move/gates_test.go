@@ -143,8 +143,8 @@ func TestGateInDryRun(t *testing.T) {
 	v.Audit()
 }
 
-// TestRollbackWithAGate: a failure of the forward move does not prevent a rollback, even if the gate also
-// applies to the rollback and the ordinal has failed (I8).
+// TestRollbackWithAGate: a failure of the forward move does not prevent a rollback. This holds even if the gate
+// also applies to the rollback and the ordinal has failed (I8).
 func TestRollbackWithAGate(t *testing.T) {
 	t.Parallel()
 	v := newMove(t, harness.Usual(3), harness.AcrossClusters, withGates(says(api.GateBeforeStop, api.GateAfterStart, api.GateAtEnd)))

@@ -93,7 +93,7 @@ func bomb(begin, block string) http.HandlerFunc {
 	}
 }
 
-// plain is an uncompressed bomb.
+// plain answers like bomb, without compression.
 func plain(begin, block string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")

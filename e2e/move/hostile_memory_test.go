@@ -28,8 +28,8 @@ const keptSpeed = 0.8
 // compared, because a single slow move may only reflect the load of another test.
 const manyMoves = 20
 
-// TestHostileMemory: alongside tenants that do their worst (S3, S4, K0, K2, K3, K4), and within the memory
-// limit of the manifest, other moves are as fast as without them.
+// TestHostileMemory: tenants do their worst (S3, S4, K0, K2, K3, K4). The manager stays within the memory limit
+// of the manifest, and other moves keep at least keptSpeed of their speed.
 func TestHostileMemory(t *testing.T) {
 	period := besideAtLeast
 	if given := os.Getenv(besideVariable); given != "" {

@@ -11,8 +11,8 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-// later is the number of Migrations, in two namespaces, to servers that send a Retry-After of one hour or
-// answer each request at the last moment.
+// later is the number of Migrations in two namespaces. Their servers send a Retry-After of one hour, or answer
+// each request at the last moment.
 const later = 24
 
 // TestK2RetryAfter: servers that send a Retry-After of one hour occupy no worker meanwhile, in any number of

@@ -359,7 +359,7 @@ func (v *move) expectHeld(b *bare, at harness.Endpoint) {
 // write sends one request.
 type write func(context.Context) error
 
-// foreignWrites are writes that would start or stop pods.
+// foreignWrites returns writes that would start or stop pods.
 func (v *move) foreignWrites(at harness.Endpoint) map[string]write {
 	sets := at.Client.AppsV1().StatefulSets(at.Namespace)
 	patch := func(kind types.PatchType, manager, body string) write {
@@ -398,7 +398,7 @@ func (v *move) foreignWrites(at harness.Endpoint) map[string]write {
 	}
 }
 
-// harmlessWrites are writes of others that the fence allows, including a deliberate release. They are dry runs.
+// harmlessWrites returns dry-run writes of others that the fence allows, including a deliberate release.
 func (v *move) harmlessWrites(at harness.Endpoint) map[string]write {
 	sets := at.Client.AppsV1().StatefulSets(at.Namespace)
 	patch := func(manager, body string) write {

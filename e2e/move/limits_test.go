@@ -44,7 +44,7 @@ func unhurried(gate api.HealthGate) api.HealthGate {
 // nothing breaks or fixes nothing.
 func nothing(*fixture.Mover) error { return nil }
 
-// ofMetrics is a gate that queries a Prometheus server, which then answers with body.
+// ofMetrics adds a gate that queries a Prometheus server, which later answers with body.
 func ofMetrics(body, reason, says string) func(*move, *testing.T) trouble {
 	return func(v *move, t *testing.T) trouble {
 		server := newMetrics(t, oneSeries)
@@ -58,7 +58,7 @@ func ofMetrics(body, reason, says string) func(*move, *testing.T) trouble {
 	}
 }
 
-// ofExpression is a CEL gate whose expression is replaced by a bad one.
+// ofExpression adds a CEL gate whose expression is later replaced by a bad one.
 func ofExpression(expression, reason, message string) func(*move, *testing.T) trouble {
 	return func(v *move, _ *testing.T) trouble {
 		v.createVerdict("yes")
@@ -72,8 +72,8 @@ func ofExpression(expression, reason, message string) func(*move, *testing.T) tr
 	}
 }
 
-// ofSecret is a gate that sends a token to a Prometheus server. The token in the Secret is then overwritten or
-// removed.
+// ofSecret adds a gate that sends a token to a Prometheus server. The token in the Secret is later overwritten
+// or removed.
 func ofSecret(patch, reason, says string) func(*move, *testing.T) trouble {
 	return func(v *move, t *testing.T) trouble {
 		server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -101,7 +101,7 @@ func ofSecret(patch, reason, says string) func(*move, *testing.T) trouble {
 	}
 }
 
-// ofGateJob is a gate whose Job is then refused by a webhook.
+// ofGateJob adds a gate whose Job is later refused by a webhook.
 func ofGateJob(v *move, t *testing.T) trouble {
 	fails, well := v.jobsWebhook(t), &atomic.Bool{}
 	well.Store(true)
@@ -121,8 +121,8 @@ func sets(what *atomic.Bool, to bool) func(*fixture.Mover) error {
 // hookLimit is the timeout of the hooks of these tests.
 const hookLimit = 20 * time.Second
 
-// ofHook is a hook that never ends for the first ordinal, after its start or before its stop. It is then
-// skipped.
+// ofHook adds a hook that never ends for the first ordinal, after its start or before its stop. The hook is
+// later skipped.
 func ofHook(point api.HookPoint) func(*move, *testing.T) trouble {
 	return func(v *move, t *testing.T) trouble {
 		hangs := hook("hangs", point)
@@ -144,7 +144,7 @@ func ofHook(point api.HookPoint) func(*move, *testing.T) trouble {
 	}
 }
 
-// ofHookJob is a hook whose Job is then refused by a webhook.
+// ofHookJob adds a hook whose Job is later refused by a webhook.
 func ofHookJob(v *move, t *testing.T) trouble {
 	fails := v.jobsWebhook(t)
 	refused := hook("refused", api.HookAfterOrdinal)
@@ -154,7 +154,7 @@ func ofHookJob(v *move, t *testing.T) trouble {
 	return trouble{breaks: sets(fails, true), mends: sets(fails, false), reason: api.ReasonHookRefused, says: `failed calling webhook "jobs.policy.corp"`, limit: hookLimit}
 }
 
-// ofWindow is a window that closes permanently.
+// ofWindow adds a window that later closes permanently.
 func ofWindow(v *move, _ *testing.T) trouble {
 	v.Migration.Spec.Schedule = hourly()
 	v.Migration.Spec.Schedule.ExpectedHandoffSeconds = new(int32(hookLimit / time.Second))

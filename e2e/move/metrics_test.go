@@ -22,7 +22,7 @@ import (
 	"github.com/sliceshift/sliceshift/internal/loopback"
 )
 
-// getMetrics reads the metrics as soon as they are served. It accepts the manager's own certificate.
+// getMetrics reads the metrics once they are served. It accepts the manager's own certificate.
 func getMetrics(t *testing.T, address, token string) (code int, body string) {
 	t.Helper()
 	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}} //nolint:gosec // it is nobody else's

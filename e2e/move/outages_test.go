@@ -21,7 +21,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// outages records how long each ordinal had no serving pod, as the watches of both API servers show it.
+// outages records how long each ordinal had no serving pod, according to the watches of the two API servers.
 type outages struct {
 	mu sync.Mutex
 	// up records where each pod serves, since the time since which it serves nowhere, and most its longest
@@ -100,7 +100,7 @@ func (o *outages) longest(v *move) map[string]time.Duration {
 	return o.most
 }
 
-// jobsWebhook installs a validating webhook for the Jobs of both sides. It allows them until fails is true.
+// jobsWebhook installs a validating webhook for Jobs on each side. It allows them until fails is true.
 func (v *move) jobsWebhook(t *testing.T) (fails *atomic.Bool) {
 	fails = &atomic.Bool{}
 	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -17,8 +17,8 @@ import (
 )
 
 // Limits for the reads of a migration of ten ordinals: before its first handoff begins, for one handoff, after
-// the last handoff, and for each ordinal in total. Reads of a pass without result are not counted; another
-// writer has then changed an object.
+// the last handoff, and in total per ordinal. Reads of a pass without result are not counted; another writer
+// has then changed an object.
 const (
 	readsAtStart    = 66
 	readsOfAHandoff = 17

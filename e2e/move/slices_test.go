@@ -79,9 +79,9 @@ func TestRollbackOfKinds(t *testing.T) {
 	v.Audit()
 }
 
-// TestRolloutDuringMove edits the template of both slices during a move, between two handoffs or while an
+// TestRolloutDuringMove edits the template of each slice during a move, between two handoffs or while an
 // ordinal is down. Rollouts and handoffs share the budget, with or without a PodDisruptionBudget, whether pods
-// are recreated or updated in place. At most one replica is down at a time, and both the rollout and the move
+// are recreated or updated in place. At most one replica is down at a time, and the rollout and the move both
 // complete. I4.
 func TestRolloutDuringMove(t *testing.T) {
 	t.Parallel()

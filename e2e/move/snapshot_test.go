@@ -53,7 +53,7 @@ func bySnapshot(class string) harness.Setting {
 	}
 }
 
-// snapshots lists the VolumeSnapshots and VolumeSnapshotContents of both sides, and the snapshots in the
+// snapshots lists the VolumeSnapshots and VolumeSnapshotContents in the two clusters, and the snapshots in the
 // storage. Contents are cluster-scoped; the listed ones refer to VolumeSnapshots in the sides' namespaces.
 func (v *move) snapshots(ctx context.Context, d *disks) (left []string, err error) {
 	for i, at := range []harness.Endpoint{v.Here(), v.There()} {
@@ -206,8 +206,8 @@ func TestSnapshotComesBack(t *testing.T) {
 	v.Audit()
 }
 
-// TestSnapshotCrash: the result for an ordinal is the same if a process dies before or after one of its writes,
-// or receives no answer to it.
+// TestSnapshotCrash: an ordinal arrives with its data if a process dies before or after one of its writes, or
+// receives no answer to it.
 func TestSnapshotCrash(t *testing.T) {
 	d := startSnapshots(t)
 	step := harness.FromEnvironment(t, crashStepVariable, defaultCrashStep)

@@ -118,7 +118,7 @@ func serveToys(ctx context.Context, at client.Client) error {
 	})
 }
 
-// toyPass is one pass of the toy's controller. It creates and deletes pods and sets the status; it ignores
+// toyPass runs one pass of the toy's controller. It creates and deletes pods and sets the status; it ignores
 // claims. The next pass retries errors.
 func toyPass(ctx context.Context, at client.Client, key client.ObjectKey) {
 	set, pods := &toySet{}, &corev1.PodList{}

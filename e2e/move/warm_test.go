@@ -89,7 +89,7 @@ func (v *move) finalizers(names ...string) error {
 }
 
 // TestCopyWarmPodMoves: the warm sender is deleted as soon as the ordinal's own pod is deleted, even if it has
-// more to read, because the next node may need the volume. No ordinal is stopped before a pass has completed.
+// more to read. The next node may need the volume. No ordinal is stopped before a pass has completed.
 func TestCopyWarmPodMoves(t *testing.T) {
 	t.Parallel()
 	v := newMove(t, harness.Usual(1), harness.AcrossClusters, byCopy, slowly)

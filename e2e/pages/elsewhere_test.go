@@ -36,8 +36,8 @@ func asks(by string) *regexp.Regexp {
 	return regexp.MustCompile(`manual\.Of\([^\n]*, manual\.` + name + `\)`)
 }
 
-// sourceOf returns the source that runs the commands of a rule: the tests of a package, which must contain the
-// named test, or a Makefile target with its recipe.
+// sourceOf returns the source that runs the commands of a rule: the tests of a package or a Makefile target
+// with its recipe. The package must contain the named test.
 func sourceOf(t *testing.T, r manual.Rule) []byte {
 	t.Helper()
 	if target, is := strings.CutPrefix(r.By, "make "); is {

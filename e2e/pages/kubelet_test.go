@@ -22,7 +22,7 @@ import (
 )
 
 // kubelet answers requests for logs, exec and port-forward for all nodes of a cluster, because the pods of kwok
-// run nothing. The API server forwards these requests as for a real kubelet, and kubectl resolves the same
+// run nothing. The API server forwards these requests as for a real kubelet. kubectl also resolves the same
 // objects, such as the pod of a Job or the port of a Service.
 type kubelet struct {
 	// ports maps ports of the pods to the addresses that serve them.

@@ -22,9 +22,9 @@ const (
 	mostUpdate     = 500 * time.Millisecond
 )
 
-// TestHundred: 100 Migrations of 50 ordinals are shown within a second, by a process that needs less than 64
-// MiB in addition to the mapped pages of its own file. A change of one Migration is shown within half a second.
-// The limits apply to the medians of several measurements; the log lists all of them.
+// TestHundred: 100 Migrations of 50 ordinals are shown within a second. The process needs less than 64 MiB in
+// addition to the mapped pages of its own file. A change of one Migration is shown within half a second. The
+// limits apply to the medians of several measurements; the log lists all of them.
 func TestHundred(t *testing.T) {
 	shop := newShop(t)
 	arrivals := staged.Arrivals(t, "web", 50, time.Now())

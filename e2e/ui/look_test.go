@@ -76,7 +76,7 @@ func TestAccessible(t *testing.T) {
 	}
 }
 
-// TestScreenshots: the page looks as in the documentation's images; -screenshots writes them.
+// TestScreenshots takes the documentation's images of the page. -screenshots sets the folder for them.
 func TestScreenshots(t *testing.T) {
 	folder := *screenshots
 	if folder == "" {

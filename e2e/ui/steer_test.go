@@ -20,8 +20,8 @@ func slow(spec *api.MigrationSpec) { spec.Handoff.MinReadySeconds = new(int32(8)
 // fast lets the remaining handoffs run at full speed.
 var fast = []byte(`{"spec":{"handoff":{"minReadySeconds":0}}}`)
 
-// TestSteer: a user finds a move in the list, opens it, pauses it, resumes it and rolls it back, all with keys,
-// while the manager moves it between clusters. The auditor agrees.
+// TestSteer: while the manager moves an application between clusters, a user finds the move in the list, opens
+// it, pauses it, resumes it and rolls it back. All of that works with keys. The auditor agrees.
 func TestSteer(t *testing.T) {
 	built(t, "migrate", "manager")
 	v := harness.NewMove(t, harness.Usual(3), harness.AcrossClusters, harness.WithSpec(slow))

@@ -142,8 +142,8 @@ func store(v *harness.Move) {
 	v.App.Namespace, v.ToNamespace, v.Migration.Namespace = "store", "store", "store"
 }
 
-// TestTerminal: the terminal shows a plan, a move under way, and a move that has stalled and then continues. A
-// browser shows its report. -screenshots writes these images of the documentation.
+// TestTerminal takes the documentation's images of the terminal: a plan, a move under way, and a stalled move.
+// It also takes one of the report in a browser. -screenshots sets the folder for them.
 func TestTerminal(t *testing.T) {
 	folder := *screenshots
 	if folder == "" {
