@@ -16,8 +16,8 @@ const figuresVariable = "SLICESHIFT_FIGURES"
 // WantsFigures reports whether a long run writes its figures into the documentation.
 func WantsFigures() bool { return os.Getenv(figuresVariable) != "" }
 
-// WriteFigures puts what a long run has come to into docs/safety.md, when it was asked to
-// and nothing has failed.
+// WriteFigures writes the figures of a long run into docs/safety.md, if they are wanted and the test has not
+// failed.
 func WriteFigures(t *testing.T, target, text string) {
 	t.Helper()
 	if !WantsFigures() || t.Failed() {
@@ -28,7 +28,7 @@ func WriteFigures(t *testing.T, target, text string) {
 	}
 }
 
-// FromEnvironment is the number in a variable, or another one where it is not set.
+// FromEnvironment returns the number in an environment variable, or otherwise if the variable is not set.
 func FromEnvironment(t *testing.T, name string, otherwise int) int {
 	t.Helper()
 	text := os.Getenv(name)
@@ -42,7 +42,7 @@ func FromEnvironment(t *testing.T, name string, otherwise int) int {
 	return value
 }
 
-// Sleep waits for a span of the world's time: how long a fault lasts.
+// Sleep waits for d of real time, or until ctx ends. Faults use it for their duration.
 func Sleep(ctx context.Context, d time.Duration) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
