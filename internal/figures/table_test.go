@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestTable: a line that is written stays with its commit when another one is; one of which the part is not there any more goes.
+// TestTable: a line keeps its commit when another one is written. The line of a removed part is deleted.
 func TestTable(t *testing.T) {
 	inModule(t, "above\n<!-- figures: written by make verify-model -->\nnothing\n\nMeasured at commit x.\n<!-- end of figures -->\nbelow\n")
 	a := Table{
