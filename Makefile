@@ -57,7 +57,7 @@ bench: ## Seconds for each ordinal against a kubectl script and the floor; out/b
 chaos: ## Moves while everything breaks: RUNS=100 SEED=1. One that failed is repeated by its seed.
 	@SLICESHIFT_FIGURES=$(if $(filter 50 100,$(RUNS)),yes) SLICESHIFT_CHAOS_RUNS=$(RUNS) SLICESHIFT_CHAOS_SEED=$(SEED) $(GO) test -count=1 -timeout 0 -v -run TestChaos $(MOVES)
 
-crash-matrix: ## A process dies before and after each of its writes, or has no answer to it, on real API servers; each kind of move has its line in docs/safety.md (MOVE: a regular expression, those alone).
+crash-matrix: ## A process dies before and after each of its writes, or has no answer to it, on real API servers; each kind of move has its line in docs/engineering/figures.md (MOVE: a regular expression, those alone).
 	@SLICESHIFT_FIGURES=yes SLICESHIFT_CRASH_STEP=1 $(GO) test -count=1 -timeout 0 -parallel 6 -v -run '^TestCrashMatrix$$$(if $(MOVE),/$(MOVE))' $(MOVES)
 
 swing: ## MIGRATIONS=100 at once, turned round again and again for DURATION=30m while everything breaks.
@@ -66,7 +66,7 @@ swing: ## MIGRATIONS=100 at once, turned round again and again for DURATION=30m 
 successor: ## The manager is killed with 100 Migrations under way: how long until the next one has taken up all that was down.
 	@SLICESHIFT_FIGURES=yes SLICESHIFT_SUCCESSOR_MIGRATIONS=100 $(GO) test -count=1 -timeout 30m -v -run TestSuccessor $(MOVES)
 
-hostile: ## Two minutes beside a tenant whose clusters answer what they like; docs/safety.md.
+hostile: ## Two minutes beside a tenant whose clusters answer what they like.
 	@SLICESHIFT_FIGURES=yes SLICESHIFT_HOSTILE=2m $(GO) test -count=1 -timeout 20m -v -run TestHostileMemory $(MOVES)
 
 bench-many: ## 100 Migrations at once, in one namespace and in 100, by the manager as shipped; out/bench-many.json.
@@ -235,22 +235,19 @@ kind-tutorial: # every command of the page, and those of others that need Docker
 	@$(KINDTEST) -run '^(TestTutorial|TestImage)$$' ./e2e/kind/tutorial
 
 ##@ What contributors run
-# The pages with figures: each says which code has changed since it was measured.
-FIGURES := README.md docs/safety.md docs/slices.md docs/etcd.md docs/mutants.md docs/planted.md
-
 .PHONY: quick generate verify site alerts lint fmt fuzz licences clean
 quick: ## What proves most changes in a minute or so: formatting, vet, and the tests without clusters that the change can break.
 	@gofmt -l $$(git ls-files -m -o --exclude-standard '*.go') | tee /dev/stderr | (! grep -q .)
 	$(GO) vet ./...
 	$(GO) test $$(./hack/packages sequential concurrent)
 
-generate: ## Deep copies, the resource definitions, the pages that the code writes, and what figures are stale.
+generate: ## Deep copies, the resource definitions, and the pages that the code writes.
 	$(CRDGEN) object paths="./migration/v1alpha1;./slices/v1alpha1"
 	$(CRDGEN) crd paths=./migration/v1alpha1 output:crd:dir=config/crd
 	$(CRDGEN) crd:generateEmbeddedObjectMeta=true paths=./slices/v1alpha1 output:crd:dir=config/crd
 	$(GO) run ./hack/slicecrd config/crd/apps.sliceshift.io_statefulsets.yaml config/crd/migration.sliceshift.io_migrations.yaml
 	$(GO) test -count=1 ./config -run TestConstrainedRoles -update
-	$(GO) test -count=1 ./docs -run 'TestScenarios|TestFigures|TestMessages|TestPreflight|TestRecipes|TestMetrics$$|TestAlerts|TestDashboard|TestReference' -update
+	$(GO) test -count=1 ./docs -run 'TestScenarios|TestMessages|TestPreflight|TestRecipes|TestMetrics$$|TestAlerts|TestDashboard|TestReference' -update
 	$(GO) test -count=1 ./cmd/migrate -run 'TestReference' -update
 	$(GO) test -count=1 ./charts -run TestSchema -update
 
@@ -267,7 +264,7 @@ verify: generate ## Fail when what is generated, formatted or required has drift
 	cd e2e/steady && $(GO) mod tidy -diff
 	for each in hack/release/tools/*; do (cd $$each && $(GO) mod tidy -diff) || exit 1; done
 	cd site/tools && $(GO) mod tidy -diff
-	@git diff --exit-code -- config/crd config/impersonation charts docs/scenarios.md docs/messages.md docs/metrics.md docs/preflight.md docs/recipes.md docs/reference-*.md config/monitoring $(FIGURES) migration/v1alpha1 slices/v1alpha1
+	@git diff --exit-code -- config/crd config/impersonation charts docs/scenarios.md docs/messages.md docs/metrics.md docs/preflight.md docs/recipes.md docs/reference-*.md config/monitoring migration/v1alpha1 slices/v1alpha1
 	@git ls-files --others --exclude-standard -- config/crd config/monitoring docs | tee /dev/stderr | (! grep -q .)
 
 # promtool comes out of the package of Debian, which is not installed: that would start a server.
@@ -286,7 +283,7 @@ site: ## The documentation as a site, in out/site; a link that leads nowhere fai
 	$(GO) run ./hack/links out/site
 
 .PHONY: verify-model verify-methods mutants mutants-changed mutants-list
-verify-model: ## Explore every state of a migration within the full bounds; each world has its line in docs/safety.md as soon as it was explored (WORLD: a regular expression, those alone).
+verify-model: ## Explore every state of a migration within the full bounds; each world has its line in docs/engineering/figures.md as soon as it was explored (WORLD: a regular expression, those alone).
 	@$(GO) test -count=1 -timeout 0 -run '^TestModel(OfAuthors|OfWhatEnds)?$$$(if $(WORLD),/$(WORLD))' -v ./migration/model -args -model=full -update
 
 verify-methods: ## The same of a migration whose claims are copied, or stay behind: hours.

@@ -12,8 +12,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-
-	"github.com/sliceshift/sliceshift/internal/figures"
 )
 
 // reasonFiles declare the reasons that people meet in conditions, events and output.
@@ -116,16 +114,16 @@ var (
 )
 
 func TestLinksResolve(t *testing.T) {
-	documents, err := filepath.Glob("*.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	around, err := filepath.Glob("../*.md")
-	if err != nil {
-		t.Fatal(err)
+	var documents []string
+	for _, pattern := range []string{"*.md", "engineering/*.md", "../*.md"} {
+		found, err := filepath.Glob(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		documents = append(documents, found...)
 	}
 	links := 0
-	for _, document := range append(documents, around...) {
+	for _, document := range documents {
 		text := code.ReplaceAllString(fence.ReplaceAllString(read(t, document), ""), "")
 		for _, match := range link.FindAllStringSubmatch(text, -1) {
 			if scheme.MatchString(match[1]) {
@@ -231,23 +229,4 @@ func declaredTests(t *testing.T) []string {
 		t.Fatal(err)
 	}
 	return names
-}
-
-// TestFigures: figures say which code has changed since they were measured. With -update it
-// writes that.
-func TestFigures(t *testing.T) {
-	pages := []string{"../README.md"}
-	found, err := filepath.Glob("*.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, page := range append(pages, found...) {
-		stale, err := figures.Refresh(page, *update)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if stale && !*update {
-			t.Errorf("%s does not say what has changed since its figures were measured: make generate writes it", page)
-		}
-	}
 }

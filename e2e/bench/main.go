@@ -48,7 +48,7 @@ func run(ctx context.Context, o options) error {
 		if err := measure.WriteJSON(o.out, &b.figures); err != nil {
 			return err
 		}
-		if err := pages.Write("README.md", "bench", b.figures.page()); err != nil {
+		if err := pages.Write("bench", b.figures.page()); err != nil {
 			return err
 		}
 	}

@@ -51,7 +51,7 @@ func seconds(median float64, single measure.Spread) string {
 	return fmt.Sprintf("%.3f (%.3f, %.3f, %.3f)", median, single.Min, single.Median, single.Max)
 }
 
-// page is what the README says of the figures.
+// page renders the figures for the documentation.
 func (f *figures) page() string {
 	return fmt.Sprintf(`| | seconds an ordinal |
 |---|---|

@@ -23,8 +23,6 @@ const (
 	limit = time.Hour
 	// mostMemory is what a mover may have resident, in MiB.
 	mostMemory = 128
-	// docs is the page that shows the figures.
-	docs = "docs/mover.md"
 )
 
 // options are the flags.
@@ -112,7 +110,7 @@ func (b *bench) all(ctx context.Context, o options, f *figures) error {
 		}
 	}
 	if o.only == "" {
-		if err := errors.Join(measure.WriteJSON(o.out, f), pages.Write(docs, "bench-copy", f.page())); err != nil {
+		if err := errors.Join(measure.WriteJSON(o.out, f), pages.Write("bench-copy", f.page())); err != nil {
 			return err
 		}
 	}
@@ -129,7 +127,7 @@ func (b *bench) onlyFiles(ctx context.Context, o options) error {
 		return err
 	}
 	fmt.Printf("%d files in %.0f s, peak %.0f MiB, goal %d MiB\n", f.Files, f.Seconds, f.Peak, mostMemory)
-	if err := errors.Join(measure.WriteJSON(o.out, f), pages.Write(docs, "bench-copy-files", f.page())); err != nil {
+	if err := errors.Join(measure.WriteJSON(o.out, f), pages.Write("bench-copy-files", f.page())); err != nil {
 		return err
 	}
 	if f.Peak > mostMemory {

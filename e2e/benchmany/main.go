@@ -73,5 +73,5 @@ func (b *bench) write() error {
 	if now != usual {
 		return nil
 	}
-	return pages.Write("README.md", "bench-many", b.figures.page())
+	return pages.Write("bench-many", b.figures.page())
 }

@@ -105,7 +105,7 @@ func (l named) rows(alone aloneFigures) []measure.Row {
 	)
 }
 
-// page is what the README says of the figures.
+// page renders the figures for the documentation.
 func (f *figures) page() string {
 	var b strings.Builder
 	b.WriteString("| | handoffs a second | reads a handoff | writes a handoff | first stop, s | longest silence, s | peak, MiB |\n|---|---|---|---|---|---|---|\n")

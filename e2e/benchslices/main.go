@@ -52,7 +52,7 @@ func run(ctx context.Context, rounds int, only, out string) error {
 }
 
 func (f figures) write(out string) error {
-	return errors.Join(measure.WriteJSON(out, f), pages.Write("README.md", "bench-slices", f.page()))
+	return errors.Join(measure.WriteJSON(out, f), pages.Write("bench-slices", f.page()))
 }
 
 // say tells how far the run is.

@@ -97,7 +97,7 @@ func (f figures) memoryRows() []row {
 	return append(rows, growth.atMost(f.TimeGrowth, mostGrowth, "%.1f"), one.atMost(f.PeakOneLarge, mostMiB, "%.0f"), many.atMost(f.PeakManySmall, mostMiB, "%.0f"))
 }
 
-// page is what the README says of the figures.
+// page renders the figures for the documentation.
 func (f figures) page() string {
 	var b strings.Builder
 	b.WriteString("| | native | ours, by default | ours, `Never` |\n|---|---|---|---|\n")

@@ -16,19 +16,18 @@ const figuresVariable = "SLICESHIFT_FIGURES"
 // WantsFigures reports whether a long run writes its figures into the documentation.
 func WantsFigures() bool { return os.Getenv(figuresVariable) != "" }
 
-// WriteFigures writes the figures of a long run into docs/safety.md, if they are wanted and the test has not
-// failed.
+// WriteFigures writes the figures of a long run into the page of figures, when they are wanted and nothing has failed.
 func WriteFigures(t *testing.T, target, text string) {
 	t.Helper()
 	if !WantsFigures() || t.Failed() {
 		return
 	}
-	if err := figures.Write("../../docs/safety.md", target, text); err != nil {
+	if err := figures.Write(target, text); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// FromEnvironment returns the number in an environment variable, or otherwise if the variable is not set.
+// FromEnvironment is the number in a variable, or another one where it is not set.
 func FromEnvironment(t *testing.T, name string, otherwise int) int {
 	t.Helper()
 	text := os.Getenv(name)
@@ -42,7 +41,7 @@ func FromEnvironment(t *testing.T, name string, otherwise int) int {
 	return value
 }
 
-// Sleep waits for d of real time, or until ctx ends. Faults use it for their duration.
+// Sleep waits for a span of the world's time: how long a fault lasts.
 func Sleep(ctx context.Context, d time.Duration) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

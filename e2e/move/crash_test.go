@@ -45,7 +45,7 @@ const (
 // crashTable describes the documentation's table of the tested writes, with a line for each kind of move.
 func crashTable() figures.Table {
 	a := figures.Table{
-		Page: "../../docs/safety.md", Target: "crash-matrix", Head: []string{"move"}, Numbers: []string{"writes", "processes", "parts of the testbed that died", "runs repeated for that"},
+		Target: "crash-matrix", Head: []string{"move"}, Numbers: []string{"writes", "processes", "parts of the testbed that died", "runs repeated for that"},
 		Sentence: func(measured, all int, sums []int) string {
 			return fmt.Sprintf("%d processes of %d of %d kinds of moves met their fate at one of their writes; each move ended as the same one without.", sums[1], measured, all)
 		},

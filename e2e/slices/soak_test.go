@@ -88,7 +88,7 @@ func TestSoak(t *testing.T) {
 	if os.Getenv(figuresVariable) == "" {
 		return
 	}
-	if err := figures.Write("../../docs/slices.md", "soak", soakPage(soaks, duration, seed, len(ends))); err != nil {
+	if err := figures.Write("soak", soakPage(soaks, duration, seed, len(ends))); err != nil {
 		t.Fatal(err)
 	}
 }

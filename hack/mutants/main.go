@@ -107,7 +107,7 @@ func run(ctx context.Context, chosen choice, out string) error {
 			delete(known, m.Fault) // its verdict from an earlier run does not hold any more
 		} else {
 			fmt.Fprintf(os.Stderr, "%2d of %d  %s: %s: %s; %d tests\n", i+1, len(mutants), m.File, m.Fault, v.model, len(v.tests))
-			v.commit = figures.Commit(".")
+			v.commit = figures.Commit()
 			known[m.Fault] = v
 		}
 		if err := write(out, mutants, known); err != nil {
@@ -129,11 +129,7 @@ func write(out string, mutants []mutant, known map[string]verdict) error {
 			verdicts = append(verdicts, v)
 		}
 	}
-	measured, err := figures.Block(".", "mutants-list", table(verdicts))
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(out, []byte(intro+measured), 0o644)
+	return os.WriteFile(out, []byte(intro+figures.Block("mutants-list", table(verdicts))), 0o644)
 }
 
 // knownFrom reads the list that table has written, by fault, because code moves from file to file. It returns an empty

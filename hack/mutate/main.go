@@ -88,11 +88,7 @@ func run(ctx context.Context, o options) error {
 	r := &report{mutants: mutants, took: time.Since(begin), partly: o.again || o.report}
 	r.print(os.Stderr)
 	if o.page != "" {
-		page, err := r.page()
-		if err != nil {
-			return err
-		}
-		if err := os.WriteFile(o.page, []byte(page), 0o644); err != nil {
+		if err := os.WriteFile(o.page, []byte(r.page()), 0o644); err != nil {
 			return err
 		}
 	}

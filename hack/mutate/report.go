@@ -130,9 +130,8 @@ that no tool makes are in [planted.md](planted.md).
 `
 
 // page returns the page for the documentation.
-func (r *report) page() (string, error) {
-	measured, err := figures.Block(".", "mutants", r.table())
-	return intro + measured + r.equivalents() + r.unnoticed(), err
+func (r *report) page() string {
+	return intro + figures.Block("mutants", r.table()) + r.equivalents() + r.unnoticed()
 }
 
 // table returns how many faults of each package were created, with their results.

@@ -2,17 +2,16 @@ package figures
 
 import (
 	"fmt"
-	"os"
 	"strconv"
 	"strings"
 	"sync"
 )
 
-// Table is a table in a page to which a long run writes its results, a line for each part, so that an aborted run loses
+// Table is a table in Page to which a long run writes its results, a line for each part, so that an aborted run loses
 // little.
 type Table struct {
-	// Page is the page with the figures of the make target Target.
-	Page, Target string
+	// Target is the make target.
+	Target string
 	// Head are the titles of the columns that identify a part, Numbers those of its numbers.
 	Head, Numbers []string
 	// Parts are the cells of Head for each line, in order.
@@ -91,19 +90,15 @@ func (a Table) Current(page string) bool { return strings.Contains(page, a.Text(
 // inTurn serializes the writes of the parts.
 var inTurn sync.Mutex
 
-// Write writes the result of a part into the page, and keeps the other lines.
+// Write writes the result of a part into Page, and keeps the other lines.
 func (a Table) Write(part []string, numbers ...int) error {
 	inTurn.Lock()
 	defer inTurn.Unlock()
-	page, err := os.ReadFile(a.Page)
+	page, err := Read()
 	if err != nil {
 		return err
 	}
-	root, err := rootOf(a.Page)
-	if err != nil {
-		return err
-	}
-	found := a.Found(string(page))
-	found[begin(part)] = Line{numbers, Commit(root)}
-	return Write(a.Page, a.Target, a.Text(found))
+	found := a.Found(page)
+	found[begin(part)] = Line{numbers, Commit()}
+	return Write(a.Target, a.Text(found))
 }
