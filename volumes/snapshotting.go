@@ -138,12 +138,6 @@ type SnapshotContent struct {
 	Trouble string
 }
 
-// SnapshotAsked holds the user's settings for the restored volumes.
-type SnapshotAsked struct {
-	// Size is their capacity in bytes, and Needed that of the giver's; 0 if not known.
-	Size, Needed int64
-}
-
 // RolePlaceholder is a pod for whose claim a volume is provisioned, and which mounts nothing of it.
 const RolePlaceholder Role = "placeholder"
 

@@ -84,6 +84,7 @@ func TestK9Bound(t *testing.T) {
 	if why := other.Trouble(0, "t0"); !strings.Contains(why, "16 relays may run") {
 		t.Errorf("beyond all places: %q", why)
 	}
+	other.Keep(nil, func(ordinal int32) bool { return ordinal != 0 }) // it still waits for ordinal 0
 	team.Keep(nil, everything)
 	<-other.calls
 	other.Keep(wanted(0, 1), everything)

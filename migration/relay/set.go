@@ -53,7 +53,6 @@ func (s *Set) Keep(wanted []plan.Relay, about func(ordinal int32) bool) {
 			delete(s.running, of)
 		}
 	}
-	s.bound.forget(s)
 	missing := map[plan.Relay]string{}
 	for of, why := range s.missing {
 		if !about(of.Ordinal) {
@@ -61,6 +60,9 @@ func (s *Set) Keep(wanted []plan.Relay, about func(ordinal int32) bool) {
 		}
 	}
 	s.missing = missing
+	if len(missing) == 0 { // otherwise a free place is still of use for another ordinal
+		s.bound.forget(s)
+	}
 	for _, of := range wanted {
 		if s.running[of] != nil {
 			continue

@@ -50,13 +50,13 @@ type Board struct {
 	entries map[view.Key]entry
 	feeds   []*Feed
 	pages   map[*Page]struct{}
-	// leftOut holds the migrations beyond mostMigrations.
-	leftOut map[view.Key]struct{}
+	// leftOut holds the migrations beyond mostMigrations, by the feed that has them.
+	leftOut map[view.Key]*Feed
 }
 
 // New returns an empty board.
 func New() *Board {
-	return &Board{entries: map[view.Key]entry{}, pages: map[*Page]struct{}{}, leftOut: map[view.Key]struct{}{}}
+	return &Board{entries: map[view.Key]entry{}, pages: map[*Page]struct{}{}, leftOut: map[view.Key]*Feed{}}
 }
 
 // Get returns a migration by its key.
@@ -80,9 +80,10 @@ func (b *Board) put(f *Feed, m *api.Migration, record bool) error {
 	}
 	before, known := b.entries[key]
 	if !known && len(b.entries) >= mostMigrations {
-		b.leftOut[key] = struct{}{}
+		b.leaveOut(key, f)
 		return nil
 	}
+	b.letIn(key)
 	if known && before.ResourceVersion == m.ResourceVersion {
 		return nil
 	}
@@ -128,7 +129,7 @@ func (b *Board) age(f *Feed) {
 func (b *Board) remove(key view.Key) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	delete(b.leftOut, key)
+	b.letIn(key)
 	if _, known := b.entries[key]; known {
 		delete(b.entries, key)
 		b.changed(key)
@@ -145,6 +146,26 @@ func (b *Board) keep(f *Feed, listed map[view.Key]bool) {
 			b.changed(key)
 		}
 	}
+	for key, feed := range b.leftOut {
+		if feed == f && !listed[key] {
+			b.letIn(key)
+		}
+	}
+}
+
+// leaveOut counts a migration that is not shown, and letIn one that is shown or deleted.
+func (b *Board) leaveOut(key view.Key, f *Feed) {
+	if _, counted := b.leftOut[key]; !counted {
+		b.leftOut[key] = f
+		b.notifyOfFeeds()
+	}
+}
+
+func (b *Board) letIn(key view.Key) {
+	if _, counted := b.leftOut[key]; counted {
+		delete(b.leftOut, key)
+		b.notifyOfFeeds()
+	}
 }
 
 // changed notifies all pages of a changed migration.
@@ -159,6 +180,10 @@ func (b *Board) changed(key view.Key) {
 func (b *Board) heard() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	b.notifyOfFeeds()
+}
+
+func (b *Board) notifyOfFeeds() {
 	for page := range b.pages {
 		page.feeds = true
 		page.ring()

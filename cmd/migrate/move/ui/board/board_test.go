@@ -105,6 +105,15 @@ func TestBounded(t *testing.T) {
 	if len(got.Rows) != mostMigrations || len(got.Feeds) != 1 || !strings.HasPrefix(got.Feeds[0].Message, "3 more") {
 		t.Errorf("%d are shown, and said is %+v", len(got.Rows), got.Feeds)
 	}
+	b.remove(view.KeyOf("shop", "0", false))
+	show(t, b, named(strconv.Itoa(mostMigrations), "1"))
+	if got := page.Take(); len(got.Rows) != 1 || len(got.Feeds) != 1 || !strings.HasPrefix(got.Feeds[0].Message, "2 more") {
+		t.Errorf("one has found room: %d rows, %+v", len(got.Rows), got.Feeds)
+	}
+	b.keep(nil, map[view.Key]bool{})
+	if got := page.Take(); len(got.Feeds) != 0 || got.Feeds == nil {
+		t.Errorf("none is listed any more: %+v", got.Feeds)
+	}
 }
 
 // TestPagesAgree: with any sequence of changes, the sum of the received changes equals the state of the board.
