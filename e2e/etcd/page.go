@@ -15,7 +15,7 @@ var pageText string
 
 var pageTemplate = template.Must(template.New("page").Parse(pageText))
 
-// page is what people read about the demonstration, with the figures of these runs.
+// page returns the documentation page of the demonstration, with the figures of these runs.
 func page(results []result) (string, error) {
 	measured, err := figures.Block(".", "e2e-etcd", markdown(results))
 	if err != nil {
@@ -26,7 +26,7 @@ func page(results []result) (string, error) {
 	return out.String(), err
 }
 
-// markdown is the table of the figures.
+// markdown returns the table of the figures.
 func markdown(results []result) string {
 	var out strings.Builder
 	out.WriteString("| |")
