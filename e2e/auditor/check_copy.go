@@ -13,7 +13,7 @@ const shown = 5
 
 // checkCopies proves I3 for copied volumes when a pod appears. The pod must run on the volume that it ran on last, or
 // on another volume with the same content. The other volume is on the other side. It is on the same side when the
-// ordinal was taken back before it ran on its copy. Neither volume was written since: the last one cannot be mounted,
+// ordinal was rolled back before it ran on its copy. Neither volume was written since: the last one cannot be mounted,
 // and no process of the pod runs that could write to it.
 func (a *Auditor) checkCopies(s *side, pod judge.PodState) {
 	for _, key := range a.state.copiedOf(pod.Ordinal) {

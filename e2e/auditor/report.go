@@ -48,7 +48,7 @@ type Report struct {
 	// Checks counts the completed checks of each invariant.
 	Checks map[Invariant]int `json:"checks"`
 	// TornSamples counts the samples during which something changed. Only unchanged state was judged, and these
-	// samples were repeated at once.
+	// samples were repeated immediately.
 	TornSamples int `json:"tornSamples"`
 	// Interruptions counts the watches that broke off. Each continues where it stopped if the API server still has
 	// that resourceVersion. Otherwise objects that appeared and disappeared in between were not seen.

@@ -70,7 +70,7 @@ func (m *Machine) Release() error {
 }
 
 // unsynced lets etcd write without waiting for the disk (kubeadm v1beta4): three etcds on the disk of one machine wait
-// for each other. The tests do not cover the loss of unsynced writes, which is the effect on a crashed machine.
+// for each other. A crash of the machine would lose unsynced writes; the tests do not cover that.
 const unsynced = "kind: ClusterConfiguration\netcd: {local: {extraArgs: [{name: unsafe-no-fsync, value: \"true\"}]}}\n"
 
 // Adapt adds the settings that this machine and the image need to the configuration of a cluster.

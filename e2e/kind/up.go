@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	// network is ours: clusters that the user made with kind are on another one.
+	// network is separate from the network of clusters that the user creates with kind.
 	network = "sliceshift"
 	// prefix of the names that kind and docker know the clusters by.
 	prefix = "sliceshift-"

@@ -93,7 +93,7 @@ func (m *Manager) Kill() {
 	<-m.exited
 }
 
-// Ended is closed when the manager has ended.
+// Ended returns a channel that is closed when the manager has ended.
 func (m *Manager) Ended() <-chan struct{} { return m.exited }
 
 // Explain adds the state of the manager to an error: how it ended, if it has, and the end of its log.

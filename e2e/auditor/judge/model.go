@@ -120,7 +120,7 @@ type VolumeKey struct {
 	Template string
 }
 
-// ClaimName is the name that the StatefulSet controller gives the claim.
+// ClaimName returns the name that the StatefulSet controller gives the claim.
 func (k VolumeKey) ClaimName(set string) string {
 	return k.Template + "-" + set + "-" + strconv.Itoa(int(k.Ordinal))
 }

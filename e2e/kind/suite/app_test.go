@@ -26,7 +26,7 @@ type app struct {
 	// drain is the duration of the preStop hook. linger is how long the replica continues to write after it received
 	// the signal to end. Both may be empty.
 	drain, linger string
-	// ours selects our own kind of set, inPlace such a set whose pods are updated in place.
+	// ours selects our own kind of set; inPlace selects that kind with pods that are updated in place.
 	ours, inPlace bool
 	// parallel creates its pods in parallel.
 	parallel bool

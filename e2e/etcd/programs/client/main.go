@@ -35,7 +35,7 @@ func main() {
 	}.Main()
 }
 
-// members are the endpoints.
+// members returns the endpoints.
 func (s *settings) members() []string { return strings.Split(s.endpoints, ",") }
 
 // connect returns a client with an application's usual settings, except one: it retries a member that was away within

@@ -43,7 +43,7 @@ func main() {
 	}.Main()
 }
 
-// members are the hosts.
+// members returns the hosts.
 func (s *settings) members() []string { return strings.Split(s.hosts, ",") }
 
 // open connects to members that form one database.
