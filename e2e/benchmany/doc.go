@@ -21,9 +21,9 @@
 // Migration to the completion of the last. They include events, and the requests before the first handoff and after
 // the last. That metric counts watches as reads. It counts as writes two requests that write nothing: access reviews,
 // which are created, and dry runs. All three are subtracted. FlowSchemas of each API server match only the watches and
-// reviews of the manager and of its identities, and the server counts the requests that it has dispatched for each.
-// The requests stay in their original priority level. The server counts dry runs on its own. Requests a second include
-// all of them.
+// reviews of the manager and of its identities. The server counts the requests that it has dispatched for each
+// FlowSchema. The requests stay in their original priority level. The server counts dry runs on its own. Requests a
+// second include all of them.
 //
 // The requests of the command are counted in its process, during the handoffs only.
 //

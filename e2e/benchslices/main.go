@@ -1,5 +1,5 @@
-// Command benchslices compares our own StatefulSet kind with Kubernetes' native controller on one embedded cluster:
-// the time of whole operations, the writes of an update, and the memory of a manager with many pods.
+// Command benchslices compares our own StatefulSet kind with Kubernetes' native controller on one embedded cluster. It
+// measures the time of whole operations, the writes of an update, and the memory of a manager with many pods.
 package main
 
 import (

@@ -132,8 +132,8 @@ func (p Program) build(ctx context.Context, target string, progress io.Writer) e
 
 const mainModule = "module github.com/sliceshift/sliceshift\n"
 
-// Module returns the folder of a nested module of this repository: next to the sources of this package or, in a
-// program that was built with -trimpath, below the repository that contains the working directory.
+// Module returns the folder of a nested module of this repository. It is next to the sources of this package. In a
+// program that was built with -trimpath, it is below the repository that contains the working directory.
 func Module(path ...string) (string, error) {
 	below := filepath.Join(path...)
 	if _, file, _, ok := runtime.Caller(0); ok {

@@ -23,8 +23,8 @@ const (
 	probeTimeout = 2 * time.Second
 )
 
-// WaitReady waits until the cluster can take a workload: every role except those that were stopped on request answers,
-// the nodes are Ready, the namespace default has its service account, and the cluster its StorageClass.
+// WaitReady waits until the cluster can take a workload. Every role answers, except those that were stopped on
+// request. The nodes are Ready, the namespace default has its service account, and the cluster has its StorageClass.
 func (c *Cluster) WaitReady(ctx context.Context) error {
 	for _, role := range Roles() {
 		if p := c.process(role); p == nil || p.Dismissed.Load() {

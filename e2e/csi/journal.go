@@ -94,8 +94,8 @@ func (f *Folder) Journal() ([]Call, error) {
 	return calls, nil
 }
 
-// Refusals returns the calls that were refused because the volume is in use: by a second node, by a second pod, or by
-// a node that still has it mounted when it is to be detached.
+// Refusals returns the calls that were refused because the volume is in use. The user is a second node, a second pod,
+// or the node that a detach is for and that still has the volume mounted.
 func (f *Folder) Refusals() ([]Call, error) {
 	calls, err := f.Journal()
 	return slices.DeleteFunc(calls, func(c Call) bool { return c.Code != codes.FailedPrecondition || c.Fault }), err

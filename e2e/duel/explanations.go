@@ -102,8 +102,8 @@ func (m *moment) differed(d difference) bool {
 	return m.before[0].lines[d.about] != m.before[1].lines[d.about]
 }
 
-// leavingStuck reports whether in OrderedReady the native side is blocked by the pods outside of the range: the
-// highest such pod, which is ordinal, has an old revision and is not Ready, and a lower one is not Ready either.
+// leavingStuck reports whether in OrderedReady the pods outside of the range block the native side. The highest of
+// them, which is ordinal, has an old revision and is not Ready, and a lower one is not Ready either.
 func (m *moment) leavingStuck() (ordinal int32, stuck bool) {
 	var down []podState
 	for at := range int32(maxOrdinal) {

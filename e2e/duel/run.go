@@ -29,8 +29,8 @@ type Options struct {
 const replays = 2
 
 // Run plays scripts on a cluster on which both controllers run. A script whose sides differ is repeated at the end,
-// alone: the effect of a step during a rollout depends on its timing, and on a loaded machine the timing of the two
-// sides differs. Run returns the scripts that differ again.
+// alone. The effect of a step during a rollout depends on its timing, which differs between the two sides on a loaded
+// machine. Run returns the scripts that differ again.
 func Run(ctx context.Context, config *rest.Config, o Options) (Report, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

@@ -22,8 +22,8 @@ const built = "built"
 
 func isBuilt(image string) bool { return strings.HasPrefix(image, "sliceshift/node:") }
 
-// chooseImage returns the node image: the image that the user requested, else kind's own if it is available, else the
-// image that is built from Go modules and Debian packages. A machine without CAP_SYS_RESOURCE cannot run kind's own.
+// chooseImage returns the image that the user requested, else kind's own node image if it is available, else the image
+// that is built from Go modules and Debian packages. A machine without CAP_SYS_RESOURCE cannot run kind's own.
 func chooseImage(ctx context.Context, host docker.Host, progress io.Writer) (string, error) {
 	wanted := os.Getenv(imageVariable)
 	if wanted != "" && wanted != built {

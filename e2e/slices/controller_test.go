@@ -101,7 +101,7 @@ func begin(t *testing.T, set *sliceapi.StatefulSet) *play {
 	return p
 }
 
-// step runs a part of a case as a subtest with its own time limit: on kind a step takes half a minute or more, and a
+// step runs a part of a case as a subtest with its own time limit. On kind a step takes half a minute or more, and a
 // case may have eight. The case ends with the first step that fails.
 func (p *play) step(name string, run func(*testing.T)) {
 	p.t.Helper()

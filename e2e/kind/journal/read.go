@@ -23,8 +23,8 @@ type Journal struct {
 	Runs []Run
 }
 
-// Read checks a journal from its first byte to its last: it belongs to this pod, no line is missing, changed or torn,
-// and no pod wrote again after another pod had begun.
+// Read checks a journal from its first byte to its last. It must belong to this pod. No line may be missing, changed
+// or torn, and no pod may have written again after another pod had begun.
 func Read(content, pod string) (Journal, error) {
 	j := Journal{Pod: pod}
 	lines := strings.Split(content, "\n")

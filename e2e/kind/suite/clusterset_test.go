@@ -31,9 +31,9 @@ var clusterset = sync.OnceValue(func() error {
 	return mcs.Start(context.Background(), mcs.Member{Name: "east", Config: pair.East.Config}, mcs.Member{Name: "west", Config: pair.West.Config})
 })
 
-// TestClusterset: a pod in west finds the exports of east under the name of the clusterset: a single pod by a headless
-// Service, any pod by a Service with an address. West follows when the pod restarts with another address, and when the
-// export is deleted.
+// TestClusterset: a pod in west finds the exports of east under the name of the clusterset. It finds a single pod by a
+// headless Service, and any pod by a Service with an address. West follows when the pod restarts with another address,
+// and when the export is deleted.
 func TestClusterset(t *testing.T) {
 	needMachines(t)
 	t.Parallel()

@@ -43,7 +43,7 @@ func startProvisioners(t *testing.T, of string) provisioners {
 }
 
 // TestCopyBetweenProvisioners: replicas that write continuously move by copies from the disks of one provisioner to
-// those of another, whatever happens to the movers, to the link between them and to the manager. Each starts on a disk
+// those of another. Movers, the manager and the link between the movers fail meanwhile. Each replica starts on a disk
 // with all its data at the stop, and no line that a reader has seen is lost.
 func TestCopyBetweenProvisioners(t *testing.T) {
 	t.Parallel()
