@@ -11,7 +11,7 @@ import (
 	"github.com/sliceshift/sliceshift/migration/recipes"
 )
 
-// TestRecipes: recipes.md tells of every recipe what it says. With -update it writes the page.
+// TestRecipes: recipes.md has the content of every recipe. With -update it writes the page.
 func TestRecipes(t *testing.T) {
 	files, err := config.Recipes()
 	if err != nil {
@@ -136,7 +136,7 @@ func adviceList(page *strings.Builder, r recipes.Recipe, title string, all []rec
 	}
 }
 
-// sentence is a text as one of a page: what a page would take for a tag is escaped.
+// sentence returns a text as a sentence of a page; characters that would start a tag are escaped.
 func sentence(text string) string {
 	text = strings.TrimSpace(strings.ReplaceAll(text, "<", "&lt;"))
 	if !strings.HasSuffix(text, ".") {
@@ -145,7 +145,7 @@ func sentence(text string) string {
 	return text
 }
 
-// cited are links to sources.
+// cited returns links to sources.
 func cited(r recipes.Recipe, ids []string) string {
 	var links []string
 	for _, id := range ids {

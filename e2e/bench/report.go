@@ -7,7 +7,7 @@ import (
 	"github.com/sliceshift/sliceshift/e2e/measure"
 )
 
-// show prints what was measured, and says whether no goal was missed.
+// show prints the measurements, and reports whether all goals are met.
 func (f *figures) show(out io.Writer) bool {
 	fmt.Fprintf(out, "Two clusters on this machine, %d cores.", f.Cores)
 	if f.Rounds > 0 {
