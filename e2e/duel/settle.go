@@ -183,7 +183,7 @@ func (p *play) remedyLeaving(ctx context.Context) (helped bool, err error) {
 // backsOff says whether ours waits before it replaces a pod that has ended, where apps/v1 does
 // not. They come to the same end.
 func (p *play) backsOff() bool {
-	if !strings.Contains(p.ours.last.held, "another one is made after a while") {
+	if !strings.Contains(p.ours.last.held, "the next one is created after a backoff") {
 		return false
 	}
 	if !p.backedOff {
