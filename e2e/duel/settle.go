@@ -12,7 +12,7 @@ import (
 
 // settle waits until both sides have come to an end, and compares them.
 func (p *play) settle(ctx context.Context) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, longest, errors.New("the sides do not come to an end"))
+	ctx, cancel := context.WithTimeoutCause(ctx, longest, errors.New("the sides do not settle"))
 	defer cancel()
 	for {
 		if err := p.looked(ctx); err != nil {
