@@ -17,8 +17,8 @@ var (
 	startGauge = describe("ordinals_start", "First ordinal of a StatefulSet.", "Which ordinals are here: they begin at this one.")
 	mostGauge  = describe("max_unavailable", "How many pods of a StatefulSet an update may make unavailable, in pods, or a migration's share of that where it is smaller.",
 		"What a roll-out may take down now. 0 holds it, which a move does to one side.")
-	isGauge = describe("is", "1 where a StatefulSet is ready (as it was asked for), complete (nothing is left to roll out), stalled (its roll-out makes no progress), held (a pod is left alone for a reason), 0 where not.",
-		"Roll-outs: complete is 0 while one is under way, and stalled is 1 when somebody must look.", "state")
+	isGauge = describe("is", "1 where a StatefulSet is ready (it matches its spec), complete (nothing is left to roll out), stalled (its roll-out makes no progress), held (a pod is left alone for a reason), 0 where not.",
+		"Roll-outs: complete is 0 while one is under way, and stalled is 1 when it needs attention.", "state")
 	progressGauge = describe("rollout_last_progress_timestamp_seconds", "When a roll-out that is not complete last made progress, in seconds since 1970; 0: none is under way.",
 		"time() less it is how long a roll-out has stood still.")
 )

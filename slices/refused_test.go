@@ -130,7 +130,7 @@ func TestRollBack(t *testing.T) {
 		if c := s.condition(api.ConditionProgressing); c.Reason != decide.ReasonRolloutDeadline || !strings.Contains(c.Message, "exceeded quota") {
 			t.Errorf("condition %+v", c)
 		}
-		if c := s.condition(api.ConditionHeld); !strings.Contains(c.Message, "the API server refuses to take it back") {
+		if c := s.condition(api.ConditionHeld); !strings.Contains(c.Message, "the API server refuses its rollback") {
 			t.Errorf("condition %+v", c)
 		}
 		s.refuse = nil

@@ -64,7 +64,7 @@ func renderProgressing(set *api.StatefulSet, status *api.StatefulSetStatus, in d
 	case decision.Progress.Failed:
 		message := fmt.Sprintf("the roll-out of revision %s has made no progress since %s", status.UpdateRevision, decision.Progress.Since.UTC().Format(time.RFC3339))
 		if refused := decision.Progress.Refused; refused != "" {
-			message += "; it cannot be taken " + refused
+			message += "; it cannot be rolled " + refused
 		}
 		condition(set, status, api.ConditionProgressing, false, decide.ReasonRolloutDeadline, message)
 	case decision.Complete:
@@ -114,7 +114,7 @@ func staying(pods []decide.Pod) (count int) {
 func renderSplit(set *api.StatefulSet, status *api.StatefulSetStatus) {
 	switch {
 	case decide.SplitOf(set):
-		condition(set, status, api.ConditionSplit, true, "Marked", "another slice may own ordinals of the application: there are no surge pods; until the annotation "+api.SplitAnnotationKey+" is "+api.NotSplit)
+		condition(set, status, api.ConditionSplit, true, "Marked", "another slice may own ordinals of the application: no surge pods are created until the annotation "+api.SplitAnnotationKey+" is "+api.NotSplit)
 	case meta.FindStatusCondition(status.Conditions, api.ConditionSplit) != nil:
 		meta.RemoveStatusCondition(&status.Conditions, api.ConditionSplit)
 	}

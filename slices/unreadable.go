@@ -19,7 +19,7 @@ import (
 // unreadable reports a set that has unreadable fields. Its pods are not changed, because spec.replicas may be one of these
 // fields.
 func (r *Reconciler) unreadable(ctx context.Context, set *api.StatefulSet, why error) (ctrl.Result, error) {
-	message := fmt.Sprintf("%v. Its pods stay as they are until all of it can be read. To correct it: %s", why, shell.Kubectl{}.Do("edit", "statefulsets.apps.sliceshift.io", "-n", set.Namespace, set.Name))
+	message := fmt.Sprintf("%v. Its pods do not change until all of it can be read. To correct it: %s", why, shell.Kubectl{}.Do("edit", "statefulsets.apps.sliceshift.io", "-n", set.Namespace, set.Name))
 	before := set.DeepCopy()
 	if !meta.SetStatusCondition(&set.Status.Conditions, metav1.Condition{
 		Type: api.ConditionStalled, Status: metav1.ConditionTrue, Reason: api.ReasonFieldUnreadable, Message: message, ObservedGeneration: set.Generation,

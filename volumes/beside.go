@@ -21,5 +21,5 @@ func (b Beside) Wait(in Ref) Verdict {
 	if b.Unplaced == "" {
 		return Verdict{}
 	}
-	return Awaits("claim %s/%s has its volume, since one pod is to mount it and that of claim %s", in.Namespace, b.Unplaced, in.Name)
+	return Awaits("claim %s/%s has its volume, because one pod must mount it and that of claim %s", in.Namespace, b.Unplaced, in.Name)
 }

@@ -102,6 +102,6 @@ func mayStay(h Holding) *Problem {
 	return &Problem{
 		ReasonForeignFinalizer,
 		fmt.Sprintf("claim %s/%s must be deleted while the ordinal is down, and the finalizers %s may keep it", h.Ref.Namespace, h.Ref.Name, strings.Join(foreign, ", ")),
-		"have the controllers of these finalizers release the claim: " + h.Command("get pvc -n %s %s -o yaml", h.Ref.Namespace, h.Ref.Name),
+		"let the controllers of these finalizers release the claim: " + h.Command("get pvc -n %s %s -o yaml", h.Ref.Namespace, h.Ref.Name),
 	}
 }

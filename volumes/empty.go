@@ -47,8 +47,8 @@ func (Empty) Warn(template string) *Problem {
 	return &Problem{
 		ReasonStartsEmpty,
 		fmt.Sprintf("the volumes of claim template %s stay behind, parked and kept: each ordinal starts on an empty one, and has no copy of its data until its peers have filled it. "+
-			"In a consensus group (etcd, ZooKeeper, Raft) a member that comes back empty under its old name has forgotten its votes, and can lose what was committed: it must be removed and added again", template),
-		"move so only what its peers fill anew, one at a time; else name another method for it in spec.volumes",
+			"In a consensus group (etcd, ZooKeeper, Raft) a member that comes back empty under its old name has forgotten its votes, and can lose committed data: it must be removed and added again", template),
+		"use method Empty only for data that peers restore, one ordinal at a time; otherwise name another method for it in spec.volumes",
 	}
 }
 
@@ -179,8 +179,8 @@ func returning(pair Pair) *Problem {
 	taker := pair.Taker
 	return &Problem{
 		ReasonReturnUnconfirmed,
-		fmt.Sprintf("claim %s/%s would get volume %s back, which was kept when the ordinal left it: its data are as old as that, and a member of a consensus group would have forgotten what it has promised since", taker.Ref.Namespace, taker.Ref.Name, taker.Volume.Name),
-		fmt.Sprintf("if the application brings such a replica up to date, say so: kubectl migrate rollback --to-kept-volumes, or empty.returnsToKept: true for claim template %s in spec.volumes; else set spec.mode to Run", pair.Template),
+		fmt.Sprintf("claim %s/%s would get volume %s back, which was kept when the ordinal left it: its data are as old as that, and a member of a consensus group would have forgotten its votes since then", taker.Ref.Namespace, taker.Ref.Name, taker.Volume.Name),
+		fmt.Sprintf("if the application brings such a replica up to date, confirm it: kubectl migrate rollback --to-kept-volumes, or empty.returnsToKept: true for claim template %s in spec.volumes; otherwise set spec.mode to Run", pair.Template),
 	}
 }
 
@@ -192,14 +192,14 @@ func unused(h Holding) bool { return h.Claim.Found && h.Claim.Ours && h.Claim.Vo
 func (Empty) Carried(t Taken) *Problem {
 	at, from := t.At, t.From
 	claim := fmt.Sprintf("claim %s/%s of an ordinal that was handed over ", at.Ref.Namespace, at.Ref.Name)
-	look := "see what it holds, and keep it: " + at.Describe()
+	look := "inspect its data, and keep it: " + at.Describe()
 	switch {
 	case !at.Claim.Found:
-		return &Problem{ReasonAnotherDisk, claim + "does not exist any more: its pod would start without what its peers have filled", "create it again, with spec.volumeName: the PersistentVolume whose spec.claimRef names it (" + at.Command("get pv") + ")"}
+		return &Problem{ReasonAnotherDisk, claim + "does not exist any more: its pod would start without the data from its peers", "create it again, with spec.volumeName: the PersistentVolume whose spec.claimRef names it (" + at.Command("get pv") + ")"}
 	case t.Made && !at.Claim.Ours:
-		return &Problem{ReasonAnotherDisk, claim + "was deleted and made again by somebody else: its pod runs, or would start, on another volume", look}
+		return &Problem{ReasonAnotherDisk, claim + "was deleted and recreated outside this migration: its pod runs, or would start, on another volume", look}
 	case t.Made && from.Volume.Found && at.Volume.Found && from.Volume.Handle == at.Volume.Handle:
-		return &Problem{ReasonAnotherDisk, claim + "is on the disk that it had: it was not moved by method Empty", "name the method in spec.volumes by which it has moved"}
+		return &Problem{ReasonAnotherDisk, claim + "is on the disk that it had: it was not moved by method Empty", "name in spec.volumes the method that has moved it"}
 	case at.Claim.Volume == "":
 		return nil
 	case at.Volume.Found && at.Claim.Volume != at.Volume.Name:
@@ -233,14 +233,14 @@ func sameDisk(pair Pair) *Problem {
 	return &Problem{
 		ReasonForeignVolume,
 		fmt.Sprintf("volume %s of claim %s/%s is the same disk as volume %s of the other side: it was not moved by method Empty", taker.Name, pair.Taker.Ref.Namespace, pair.Taker.Ref.Name, giver.Name),
-		"name the method by which it has moved in spec.volumes: Rebind carries a disk over",
+		"name in spec.volumes the method that has moved it: Rebind carries a disk over",
 	}
 }
 
 func notEmpty(h Holding) *Problem {
 	return &Problem{
 		ReasonForeignClaim,
-		fmt.Sprintf("claim %s/%s exists, and this migration has not made it: the pod would start on what it holds, not empty", h.Ref.Namespace, h.Ref.Name),
+		fmt.Sprintf("claim %s/%s exists, and this migration did not create it: the pod would start on its data, not empty", h.Ref.Namespace, h.Ref.Name),
 		"look at its data; to free the name and keep the disk: " + h.Delete(),
 	}
 }
@@ -248,15 +248,15 @@ func notEmpty(h Holding) *Problem {
 func unconfirmed(template string) *Problem {
 	return &Problem{
 		ReasonEmptyUnconfirmed,
-		fmt.Sprintf("method Empty starts each ordinal without the data of claim template %s: nobody has said that its peers fill it, and that it breaks no promise under its old name, as a member of a consensus group does", template),
-		fmt.Sprintf("if that is so, say it: --volume %[1]s=empty,fills-from-peers, or empty.fillsFromPeers: true for claim template %[1]s in spec.volumes; else name another method", template),
+		fmt.Sprintf("method Empty starts each ordinal without the data of claim template %s: it is not confirmed that its peers fill it, and that it may lose its votes, which a member of a consensus group may not", template),
+		fmt.Sprintf("if both are true, confirm it: --volume %[1]s=empty,fills-from-peers, or empty.fillsFromPeers: true for claim template %[1]s in spec.volumes; otherwise name another method", template),
 	}
 }
 
 func fillingUnknown(template string) *Problem {
 	return &Problem{
 		ReasonFillingUnknown,
-		fmt.Sprintf("nothing says when an ordinal that starts without the data of claim template %s has been filled: the next one would be stopped while this one has nothing", template),
-		fmt.Sprintf("have a health gate that is asked AfterStart say when (spec.gates, --gates); or, if its pod is not Ready before: --volume %[1]s=empty,fills-from-peers,ready-when-filled, or empty.readyWhenFilled: true for claim template %[1]s in spec.volumes", template),
+		fmt.Sprintf("nothing reports when an ordinal that starts without the data of claim template %s has been filled: the next ordinal would be stopped while this one is empty", template),
+		fmt.Sprintf("add a health gate AfterStart that reports it (spec.gates, --gates); or, if its pod is Ready only once filled: --volume %[1]s=empty,fills-from-peers,ready-when-filled, or empty.readyWhenFilled: true for claim template %[1]s in spec.volumes", template),
 	}
 }

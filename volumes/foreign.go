@@ -22,10 +22,10 @@ func (p Pair) prepared() bool {
 func unprepared(p Pair) *Problem {
 	taker := p.Taker
 	volume, ref := taker.Volume, taker.Volume.ClaimRef
-	message := fmt.Sprintf("volume %s exists at the destination of this disk already (%s), with reclaim policy %s and for %s: it is not reserved for claim %s/%s",
+	message := fmt.Sprintf("volume %s of this disk already exists at the destination (%s), with reclaim policy %s and for %s: it is not reserved for claim %s/%s",
 		volume.Name, volume.Handle, volume.Policy, ref.forPeople(), taker.Ref.Namespace, taker.Ref.Name)
 	if ref.Names(taker.Ref) {
-		message = fmt.Sprintf("volume %s exists at the destination of this disk already (%s), with reclaim policy %s and bound or written by somebody else",
+		message = fmt.Sprintf("volume %s of this disk already exists at the destination (%s), with reclaim policy %s: it is bound, or was not created by this migration",
 			volume.Name, volume.Handle, volume.Policy)
 	}
 	reserve := taker.Command(`patch pv %s --type=merge -p '{"spec":{"claimRef":{"apiVersion":"v1","kind":"PersistentVolumeClaim","namespace":"%s","name":"%s"}}}'`, volume.Name, taker.Ref.Namespace, taker.Ref.Name)
@@ -44,7 +44,7 @@ func otherDisk(p Pair) *Problem {
 	return &Problem{
 		ReasonForeignVolume,
 		fmt.Sprintf("volume %s exists for another disk: %s instead of %s", taker.Volume.Name, taker.Volume.Handle, p.Giver.Volume.Handle),
-		fmt.Sprintf("leave it as it is: it may be in use (%s); and name a method for claim template %[2]s that makes a volume of another name: --volume %[2]s=copy, or method: Copy in spec.volumes",
+		fmt.Sprintf("do not change it, because it may be in use (%s); name a method for claim template %[2]s that creates a volume of another name: --volume %[2]s=copy, or method: Copy in spec.volumes",
 			taker.DescribeVolume(), p.Template),
 	}
 }
@@ -55,7 +55,7 @@ func strayed(h Holding) *Problem {
 	return &Problem{
 		ReasonForeignVolume,
 		fmt.Sprintf("volume %s is not that of claim %s/%s: its claimRef names %s", h.Volume.Name, h.Ref.Namespace, h.Ref.Name, h.Volume.ClaimRef.forPeople()),
-		"see who has pointed it there, and whether a pod uses it, before anything of it is changed: " + h.DescribeVolume(),
+		"before you change it, find what set its claimRef and whether a pod uses it: " + h.DescribeVolume(),
 	}
 }
 
@@ -64,8 +64,8 @@ func strayed(h Holding) *Problem {
 func TwinOf(volume, twin string, taker Holding) *Problem {
 	return &Problem{
 		ReasonForeignVolume,
-		fmt.Sprintf("volume %s of the other side may be the same disk as volume %s, which is to be moved there: two pods could write to it", twin, volume),
-		fmt.Sprintf("see who uses it: %s; where it is of no use, set it to Retain first, so that the disk stays, and delete its object: %s",
+		fmt.Sprintf("volume %s of the other side may be the same disk as volume %s, which would move there: two pods could write to it", twin, volume),
+		fmt.Sprintf("see which pods use it: %s; if none does, set it to Retain first, so that the disk stays, and delete its object: %s",
 			taker.Command("describe pv %s", twin), taker.deleteVolume(twin)),
 	}
 }

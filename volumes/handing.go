@@ -173,7 +173,7 @@ func (h Handing) volumeGone() *Problem {
 	}
 	return &Problem{
 		ReasonVolumeLost, fmt.Sprintf("%s was deleted while its volume %s was taken from it: claim %s/%s has that now, and it is intact", claim, out.Claim.Volume, out.Ref.Namespace, out.Ref.Name),
-		fmt.Sprintf("make the claim again as it was, with spec.volumeName: %s; the form of the other one is %s", out.Claim.Volume, out.Command("get pvc -n %s %s -o yaml", out.Ref.Namespace, out.Ref.Name)),
+		fmt.Sprintf("recreate the claim with its former spec and spec.volumeName: %s; for its form see the other claim: %s", out.Claim.Volume, out.Command("get pvc -n %s %s -o yaml", out.Ref.Namespace, out.Ref.Name)),
 	}
 }
 
@@ -247,8 +247,8 @@ func (h Handing) TakeOver() Verdict {
 	switch {
 	case h.Attempt.Seal.Root == "" || in.Seal != h.Attempt.Seal.Root || h.Attempt.Seal.Volume != in.Name:
 		return blocked(&Problem{
-			ReasonCopyNotSealed, fmt.Sprintf("volume %s is pointed at claim %s/%s, and nothing shows that it is what the ordinal had", in.Name, h.Taker.Ref.Namespace, h.Taker.Ref.Name),
-			"look who did that: " + h.Incoming.DescribeVolume(),
+			ReasonCopyNotSealed, fmt.Sprintf("volume %s is reserved for claim %s/%s, and nothing proves that it has the data of the ordinal", in.Name, h.Taker.Ref.Namespace, h.Taker.Ref.Name),
+			"find what reserved it: " + h.Incoming.DescribeVolume(),
 		})
 	case in.Fence != h.Fence:
 		return h.pointTaker()

@@ -55,9 +55,9 @@ func leftBehind(pair Pair) *Problem {
 	}
 	return &Problem{
 		ReasonForeignClaim,
-		fmt.Sprintf("claim %s/%s is what %s has left when its ordinal went away: its volume %s is parked, and has %s; it is in the place of the claim that this move brings",
+		fmt.Sprintf("claim %s/%s is left over from %s, which moved its ordinal away: its volume %s is parked, and has %s; it blocks the claim of this move",
 			h.Ref.Namespace, h.Ref.Name, h.parkedBy(), h.Volume.Name, holds(pair)),
-		fmt.Sprintf("remove the claim alone; volume %s stays, parked, with policy Retain and all that is on it: %s; how that goes once it is of no use: %s",
+		fmt.Sprintf("delete only the claim; volume %s stays parked with policy Retain and all its data: %s; to list such volumes, and how to delete them: %s",
 			h.Volume.Name, h.Delete(), h.listKept()),
 	}
 }
@@ -66,7 +66,7 @@ func leftBehind(pair Pair) *Problem {
 func holds(pair Pair) string {
 	taker, giver := pair.Taker.Volume, pair.Giver.Volume
 	if giver.Found && giver.Handle == taker.Handle {
-		return "the very disk that the ordinal runs on now"
+		return "the same disk that the ordinal runs on now"
 	}
 	as := "its data as of then"
 	if taker.Phase != corev1.VolumeBound && taker.PhaseSince > 0 {

@@ -59,8 +59,8 @@ func TestLeftBehind(t *testing.T) {
 	}{
 		"by a migration that is known": {
 			func(p *Pair) { p.Taker.Volume.ParkedBy, p.Taker.Volume.PhaseSince = "shop/web", at.Unix() },
-			[]string{"claim west/data-web-0 is what migration shop/web has left", "volume pv-left is parked", "as of 2026-11-27T05:00:00Z, without what the ordinal has written since, on volume pv-now"},
-			[]string{"volume pv-left stays, parked, with policy Retain", ": kubectl --context west delete pvc -n west data-web-0; ", "once it is of no use: kubectl migrate kept --context west"},
+			[]string{"claim west/data-web-0 is left over from migration shop/web", "volume pv-left is parked", "as of 2026-11-27T05:00:00Z, without what the ordinal has written since, on volume pv-now"},
+			[]string{"volume pv-left stays parked with policy Retain", ": kubectl --context west delete pvc -n west data-web-0; ", "how to delete them: kubectl migrate kept --context west"},
 		},
 		"by one that is not, and nobody knows when": {func(*Pair) {}, []string{"the migration with the UID former", "its data as of then, without"}, nil},
 		"its fence alone says who": {
@@ -70,7 +70,7 @@ func TestLeftBehind(t *testing.T) {
 		},
 		"nothing says who":               {func(p *Pair) { p.Taker.Volume.Note, p.Taker.Volume.Fence = Note{}, "" }, []string{"an earlier migration"}, nil},
 		"bound until just now":           {func(p *Pair) { p.Taker.Volume.PhaseSince, p.Taker.Volume.Phase = at.Unix(), corev1.VolumeBound }, []string{"its data as of then"}, nil},
-		"the ordinal runs on that disk":  {func(p *Pair) { p.Giver.Volume.Handle = p.Taker.Volume.Handle }, []string{"has the very disk that the ordinal runs on now;"}, nil},
+		"the ordinal runs on that disk":  {func(p *Pair) { p.Giver.Volume.Handle = p.Taker.Volume.Handle }, []string{"has the same disk that the ordinal runs on now;"}, nil},
 		"nothing is known of the giver":  {func(p *Pair) { p.Giver.Volume = Volume{} }, []string{"has its data as of then;"}, nil},
 		"a policy would delete the disk": {func(p *Pair) { p.Taker.Volume.Policy = corev1.PersistentVolumeReclaimDelete }, nil, []string{`patch pv pv-left -p '{"spec":{"persistentVolumeReclaimPolicy":"Retain"}}' && kubectl --context west delete pvc`}},
 	} {

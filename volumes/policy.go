@@ -50,19 +50,19 @@ func (p Policy) Bars(volume *corev1.PersistentVolume, use Use) Problem { //nolin
 	case path && !use.Shared:
 		return Problem{
 			ReasonVolumeIsLocal,
-			fmt.Sprintf("volume %s is a path on a machine: in another cluster the same path may be empty, or somebody else's", volume.Name),
-			fmt.Sprintf("where the machines of both clusters see the same files there, say so: --shared %[1]s, or shared: true for claim template %[1]s in spec.volumes; else move the data by other means", use.ClaimTemplate),
+			fmt.Sprintf("volume %s is a path on a node: in another cluster the same path may be empty, or hold other data", volume.Name),
+			fmt.Sprintf("if the nodes in both clusters see the same files there, confirm it: --shared %[1]s, or shared: true for claim template %[1]s in spec.volumes; otherwise move the data by other means", use.ClaimTemplate),
 		}
 	case path && !p.Paths:
-		return notAllowed(volume, "is a path on a machine, and who has such a volume made reads and writes the files of a node", "volumes.allowPaths")
+		return notAllowed(volume, "is a path on a node, and its user can read and write files of that node", "volumes.allowPaths")
 	case volume.Spec.FlexVolume != nil && !p.Paths:
-		return notAllowed(volume, "is a flexVolume, whose driver is a program on the nodes that is told what its user likes", "volumes.allowPaths")
+		return notAllowed(volume, "is a flexVolume, whose driver is a program on the nodes that runs with options of its user", "volumes.allowPaths")
 	case !path && len(p.Drivers) > 0 && !slices.Contains(p.Drivers, driver):
 		return notAllowed(volume, fmt.Sprintf("is of %s, which is none of %s", driver, strings.Join(p.Drivers, ", ")), "volumes.drivers")
 	}
 	for _, namespace := range secretNamespaces(volume) {
 		if namespace != use.Namespace && !slices.Contains(p.SecretNamespaces, namespace) && !slices.Contains(p.SecretNamespaces, AnySecret) {
-			return notAllowed(volume, fmt.Sprintf("names a Secret of namespace %s, and its user would be given what is in it", namespace), "volumes.secretNamespaces")
+			return notAllowed(volume, fmt.Sprintf("names a Secret of namespace %s, and its user would get the content", namespace), "volumes.secretNamespaces")
 		}
 	}
 	for _, option := range volume.Spec.MountOptions {
@@ -81,7 +81,7 @@ func LocalTo(volume *corev1.PersistentVolume, label, template string) Problem {
 	return Problem{
 		ReasonVolumeIsLocal,
 		fmt.Sprintf("volume %s is bound to single nodes, by its node affinity for %s: its data are on their disks, and a node of that name in another cluster has other disks", volume.Name, label),
-		fmt.Sprintf("where the nodes of both clusters see the same disk under that label, say so: --shared %[1]s, or shared: true for claim template %[1]s in spec.volumes; else copy the data: --volume %[1]s=copy", template),
+		fmt.Sprintf("if the nodes in both clusters see the same disk under that label, confirm it: --shared %[1]s, or shared: true for claim template %[1]s in spec.volumes; otherwise copy the data: --volume %[1]s=copy", template),
 	}
 }
 
@@ -131,7 +131,7 @@ func (p Policy) BarsSnapshot(driver string) Problem {
 	return Problem{
 		ReasonVolumeNotAllowed,
 		fmt.Sprintf("a snapshot of CSI driver %s, which is none of %s, may not be imported by the manager", driver, strings.Join(p.Drivers, ", ")),
-		"ask who runs the manager to allow it (volumes.drivers in its configuration), or move with rights of your own: kubectl migrate run",
+		"ask the administrator of the manager to allow it (volumes.drivers in its configuration), or move with your own rights: kubectl migrate run",
 	}
 }
 
@@ -139,16 +139,16 @@ func (p Policy) BarsSnapshot(driver string) Problem {
 func diskUnknown(volume *corev1.PersistentVolume, use Use) Problem {
 	return Problem{
 		ReasonDiskUnknown,
-		fmt.Sprintf("which disk volume %s is, its source (%s) does not tell: another volume there may be the same one, and two pods could write to it", volume.Name, driverOf(volume)),
-		fmt.Sprintf("where no other volume is this disk, say so: --shared %[1]s, or shared: true for claim template %[1]s in spec.volumes; else move the data by other means", use.ClaimTemplate),
+		fmt.Sprintf("the disk of volume %s is unknown, because its source (%s) does not identify it: another volume there may be the same disk, and two pods could write to it", volume.Name, driverOf(volume)),
+		fmt.Sprintf("if no other volume is this disk, confirm it: --shared %[1]s, or shared: true for claim template %[1]s in spec.volumes; otherwise move the data by other means", use.ClaimTemplate),
 	}
 }
 
 func notAllowed(volume *corev1.PersistentVolume, what, setting string) Problem {
 	return Problem{
 		ReasonVolumeNotAllowed,
-		fmt.Sprintf("volume %s %s: the manager may not make it", volume.Name, what),
-		fmt.Sprintf("ask who runs the manager to allow it (%s in its configuration), or move with rights of your own: kubectl migrate run", setting),
+		fmt.Sprintf("volume %s %s: the manager is not allowed to create it", volume.Name, what),
+		fmt.Sprintf("ask the administrator of the manager to allow it (%s in its configuration), or move with your own rights: kubectl migrate run", setting),
 	}
 }
 

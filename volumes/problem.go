@@ -118,7 +118,7 @@ func Usable(h Holding) *Problem {
 		return &Problem{
 			ReasonClaimOwned,
 			fmt.Sprintf("claim %s/%s is owned by its Pod and would be deleted with it, and its data after it", h.Ref.Namespace, h.Ref.Name),
-			"set persistentVolumeClaimRetentionPolicy.whenScaled to Retain and wait until the ownerReference is gone",
+			"set persistentVolumeClaimRetentionPolicy.whenScaled to Retain and wait until the ownerReference is removed",
 		}
 	case !h.Volume.Found && h.Claim.Volume != "":
 		return VolumeLost(h)
@@ -139,8 +139,8 @@ func Usable(h Holding) *Problem {
 func parkedHere(h Holding) *Problem {
 	return &Problem{
 		ReasonClaimNotBound,
-		fmt.Sprintf("claim %s/%s is %s: a migration has parked its volume %s, whose disk (%s) another volume may be for on the other side", h.Ref.Namespace, h.Ref.Name, phase(h.Claim.Phase), h.Volume.Name, h.Volume.Handle),
-		"make sure that nothing uses this disk: no pod of the ordinal, and no other volume of the disk that is bound, on either side; then: " + Unpark(h),
+		fmt.Sprintf("claim %s/%s is %s: a migration has parked its volume %s, whose disk (%s) may be that of another volume on the other side", h.Ref.Namespace, h.Ref.Name, phase(h.Claim.Phase), h.Volume.Name, h.Volume.Handle),
+		"make sure that nothing uses this disk: no pod of the ordinal, and no other bound volume of the disk, on either side; then: " + Unpark(h),
 	}
 }
 
@@ -175,7 +175,7 @@ func Replaced(h Holding, disk string) *Problem {
 	return &Problem{
 		ReasonAnotherDisk,
 		fmt.Sprintf("volume %s of claim %s/%s is another disk than when its ordinal was stopped: %s", h.Volume.Name, h.Ref.Namespace, h.Ref.Name, h.Volume.Handle),
-		fmt.Sprintf("see who made it again (%s), and have it for the disk that the ordinal had; or go back: set spec.mode to Rollback", h.DescribeVolume()),
+		fmt.Sprintf("find what recreated it (%s), and recreate it with the disk that the ordinal had; or go back: set spec.mode to Rollback", h.DescribeVolume()),
 	}
 }
 
@@ -203,7 +203,7 @@ func repointable(h Holding) *Problem {
 func claimLost(h Holding) *Problem {
 	return &Problem{
 		ReasonClaimMissing,
-		fmt.Sprintf("claim %s/%s has been deleted, and nothing else says which volume it had", h.Ref.Namespace, h.Ref.Name),
+		fmt.Sprintf("claim %s/%s has been deleted, and nothing else names its volume", h.Ref.Namespace, h.Ref.Name),
 		fmt.Sprintf("create it again, with spec.volumeName: the PersistentVolume whose spec.claimRef names it (%s)", h.Command("get pv | grep %s/%s", h.Ref.Namespace, h.Ref.Name)),
 	}
 }
@@ -215,7 +215,7 @@ func NotSecured(h Holding) *Problem {
 	return &Problem{
 		ReasonAnotherDisk,
 		fmt.Sprintf("claim %s/%s is on volume %s, which was not secured before the ordinal was stopped: it may not be the disk that the ordinal had", h.Ref.Namespace, h.Ref.Name, h.Volume.Name),
-		fmt.Sprintf("see which volume the ordinal had (%s), and have the claim on that one; or go back: set spec.mode to Rollback", h.Command("get pv | grep %s/%s", h.Ref.Namespace, h.Ref.Name)),
+		fmt.Sprintf("see which volume the ordinal had (%s), and bind the claim to that one; or go back: set spec.mode to Rollback", h.Command("get pv | grep %s/%s", h.Ref.Namespace, h.Ref.Name)),
 	}
 }
 
@@ -237,8 +237,8 @@ func departing(h Holding) *Problem {
 	}
 	return &Problem{
 		ReasonVolumeLost,
-		fmt.Sprintf("volume %s of claim %s/%s is being deleted: its object goes as soon as it loses that claim, and nothing else says which disk it is: %s", h.Volume.Name, h.Ref.Namespace, h.Ref.Name, h.Volume.Handle),
-		fmt.Sprintf("make its object again while no pod uses it, with the same name, source, policy Retain, annotations and claimRef, uid included: %s > pv.json; take uid, resourceVersion, deletionTimestamp, deletionGracePeriodSeconds and status out of that; let the object go: %s; then: %s; the migration then goes on by itself",
+		fmt.Sprintf("volume %s of claim %s/%s is being deleted: its object disappears as soon as it loses that claim, and nothing else names its disk, %s", h.Volume.Name, h.Ref.Namespace, h.Ref.Name, h.Volume.Handle),
+		fmt.Sprintf("recreate its object while no pod uses it, with the same name, source, policy Retain, annotations and claimRef with its uid: %s > pv.json; remove metadata.uid, resourceVersion, deletionTimestamp, deletionGracePeriodSeconds and status from that file; release the object: %s; then: %s; the migration then continues",
 			h.Command("get pv %s -o json", h.Volume.Name), h.Command(`patch pv %s --type=merge -p '{"metadata":{"finalizers":null}}'`, h.Volume.Name), h.Command("create -f pv.json")),
 	}
 }

@@ -32,7 +32,7 @@ func (p Pair) notOneCluster(what string) *Problem {
 		api.ReasonClusterNotProven,
 		fmt.Sprintf("volume %s: both sides give the same UID for namespace kube-system, and the side of claim %s/%s %s: they are not known to be one cluster",
 			name, p.Taker.Ref.Namespace, p.Taker.Ref.Name, what),
-		fmt.Sprintf("compare both (%s; %s); if both lead to one cluster, name it alike for both sides (one context, or one Secret); if one cluster was cloned from the other, move nothing between them, and take back what has moved: set spec.mode to Rollback",
+		fmt.Sprintf("compare both (%s; %s); if both lead to one cluster, use the same name for both sides (one context, or one Secret); if one cluster was cloned from the other, move nothing between them, and return the moved ordinals: set spec.mode to Rollback",
 			p.Giver.Command("get pv %s -o yaml", name), p.Taker.Command("get pv %s -o yaml", name)),
 	}
 }

@@ -68,7 +68,7 @@ func justTaken(pair Pair) bool {
 func (Second) Carried(t Taken) *Problem {
 	at := t.At
 	claim := fmt.Sprintf("claim %s/%s of an ordinal that was handed over ", at.Ref.Namespace, at.Ref.Name)
-	look := "look what it holds, and keep it: " + at.Describe()
+	look := "inspect its data, and keep it: " + at.Describe()
 	another := func(what string) *Problem {
 		return &Problem{Reason: ReasonAnotherDisk, Message: claim + what, Remedy: look}
 	}
@@ -78,7 +78,7 @@ func (Second) Carried(t Taken) *Problem {
 	case !at.Volume.Found || at.Claim.Volume != at.Volume.Name:
 		return another(fmt.Sprintf("is on volume %q, which is not the one that was filled for it", at.Claim.Volume))
 	case t.Made && at.Volume.Seal == "":
-		return another(fmt.Sprintf("is on volume %s, which bears no seal", at.Volume.Name))
+		return another(fmt.Sprintf("is on volume %s, which has no seal", at.Volume.Name))
 	case t.Made && t.From.Volume.Found && t.From.Volume.Handle == at.Volume.Handle:
 		return another("is on the disk that it had: no second one was filled")
 	case !at.Bound():
@@ -172,7 +172,7 @@ func digest(claim Ref, owner types.UID) string {
 func inTheWay(h Holding) *Problem {
 	return &Problem{
 		Reason:  ReasonForeignClaim,
-		Message: fmt.Sprintf("claim %s/%s exists and names the volume %q, and this migration has not made it: the new volume cannot take its place", h.Ref.Namespace, h.Ref.Name, h.Claim.Volume),
+		Message: fmt.Sprintf("claim %s/%s exists and names the volume %q, and this migration did not create it: the new volume cannot take its place", h.Ref.Namespace, h.Ref.Name, h.Claim.Volume),
 		Remedy:  "look at its data; to free the name and keep the disk: " + h.Delete(),
 	}
 }

@@ -77,7 +77,7 @@ func ChooseClass(classes []SnapshotClass, driver, asked string) (class, lacks st
 	case len(names) == 0:
 		return "", "no VolumeSnapshotClass is of CSI driver " + driver
 	}
-	return "", fmt.Sprintf("several VolumeSnapshotClasses are of CSI driver %s, and not one of them alone is the default: %s", driver, strings.Join(names, ", "))
+	return "", fmt.Sprintf("several VolumeSnapshotClasses are of CSI driver %s, and none of them alone is the default: %s", driver, strings.Join(names, ", "))
 }
 
 // DriverOf returns the CSI driver of a handle, and the driver's name for the volume. Both are empty if it is of

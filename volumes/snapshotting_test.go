@@ -17,7 +17,7 @@ func TestChooseClass(t *testing.T) {
 		{all, "e", "", "other", ""},
 		{all, "f", "", "", "no VolumeSnapshotClass is of CSI driver f"},
 		{marked, "d", "", "c", ""},
-		{all, "d", "", "", "several VolumeSnapshotClasses are of CSI driver d, and not one of them alone is the default: a, b"},
+		{all, "d", "", "", "several VolumeSnapshotClasses are of CSI driver d, and none of them alone is the default: a, b"},
 	} {
 		if class, lacks := ChooseClass(tc.classes, tc.driver, tc.asked); class != tc.class || lacks != tc.lacks {
 			t.Errorf("%s, %s: %q, %q", tc.driver, tc.asked, class, lacks)

@@ -29,7 +29,7 @@ func (Rebind) Carried(t Taken) *Problem {
 	case from.Volume.Found && from.Volume.Handle != at.Volume.Handle:
 		return t.problem("is on another disk: " + at.Volume.Handle)
 	case !from.Volume.Found && t.Made && !at.Volume.Ours:
-		return t.problem("is on a volume that was not carried over, and the one that was left behind is gone")
+		return t.problem("is on a volume that was not carried over, and the one that was left behind no longer exists")
 	}
 	return nil
 }
@@ -38,9 +38,9 @@ func (Rebind) Carried(t Taken) *Problem {
 // a volume has the UID of a deleted claim, no other claim can bind to the volume.
 func (t Taken) problem(what string) *Problem {
 	message := fmt.Sprintf("claim %s/%s of an ordinal that was handed over %s: its pod runs, or would start, without its data", t.At.Ref.Namespace, t.At.Ref.Name, what)
-	remedy := "see what the claim holds, and keep it: " + t.At.Describe()
+	remedy := "inspect the data of the claim, and keep it: " + t.At.Describe()
 	if volume := t.At.Volume; volume.Found && volume.ClaimRef.Names(t.At.Ref) {
-		have := fmt.Sprintf("have a claim %s/%s with spec.volumeName %s, and the volume reserved for it: %s",
+		have := fmt.Sprintf("provide a claim %s/%s with spec.volumeName %s, and reserve the volume for it: %s",
 			t.At.Ref.Namespace, t.At.Ref.Name, volume.Name, t.At.Command(`patch pv %s --type=json -p '[{"op":"remove","path":"/spec/claimRef/uid"}]'`, volume.Name))
 		if !t.At.Claim.Found || t.At.Claim.Volume == volume.Name {
 			remedy = have

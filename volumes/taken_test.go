@@ -23,23 +23,23 @@ func TestTaken(t *testing.T) {
 		"what was left is gone, and it began here":       {change: func(at, from *Holding) { at.Volume.Ours, from.Volume = false, Volume{} }},
 		"the claim is gone": {
 			change: func(at, _ *Holding) { at.Claim = Claim{} },
-			want:   "does not exist any more", remedy: "have a claim", spared: "see what the claim holds",
+			want:   "does not exist any more", remedy: "provide a claim", spared: "inspect the data of the claim",
 		},
 		"the claim is on another volume": {
 			change: func(at, _ *Holding) { at.Claim.Volume = "another" },
-			want:   `is on volume "another" now`, remedy: "see what the claim holds, and keep it: kubectl describe pvc -n west data-web-0; in its place have a claim",
+			want:   `is on volume "another" now`, remedy: "inspect the data of the claim, and keep it: kubectl describe pvc -n west data-web-0; in its place provide a claim",
 		},
 		"its volume is gone": {
 			change: func(at, _ *Holding) { at.Volume.Found = false },
-			want:   `is on volume "pv" now`, remedy: "see what the claim holds", spared: "have a claim",
+			want:   `is on volume "pv" now`, remedy: "inspect the data of the claim", spared: "provide a claim",
 		},
 		"not bound to its volume": {
 			change: func(at, _ *Holding) { at.Claim.Phase = corev1.ClaimLost },
-			want:   "is Lost and not bound", remedy: "have a claim", spared: "see what the claim holds",
+			want:   "is Lost and not bound", remedy: "provide a claim", spared: "inspect the data of the claim",
 		},
 		"its volume is reserved for another claim": {
 			change: func(at, _ *Holding) { at.Volume.ClaimRef.Name = "other" },
-			want:   "is Bound and not bound", remedy: "see what the claim holds", spared: "have a claim",
+			want:   "is Bound and not bound", remedy: "inspect the data of the claim", spared: "provide a claim",
 		},
 		"on another disk": {
 			change: func(at, _ *Holding) { at.Volume.Handle = "another disk" },

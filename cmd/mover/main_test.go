@@ -60,7 +60,7 @@ func TestBadInput(t *testing.T) {
 		"not a directory":                                    with("--root", file),
 		"is no block device":                                 {"seal", "--device", file},
 		"--peer-file":                                        {"receive", "--root", t.TempDir(), "--listen", "127.0.0.1:0", "--peer-file", file},
-		"remove it, and a new one is made":                   with("--identity", file),
+		"remove it, and the mover creates a new one":         with("--identity", file),
 		"--listen: listen tcp":                               with("--listen", "256.0.0.1:1"),
 		"unknown unit":                                       with("--progress", "10x"),
 		"unknown flag: --verify":                             {"seal", "--root", "/", "--verify", "Changed"},

@@ -26,7 +26,7 @@ func (a *Auditor) checkCopy(s *side, pod judge.PodState, key judge.VolumeKey) {
 	about := subject{
 		Invariant: I3,
 		Ordinal:   pod.Ordinal,
-		What:      fmt.Sprintf("%s started with claim %s on what it had when it stopped", a.describePod(s.index, pod), claim),
+		What:      fmt.Sprintf("%s started with claim %s on the content that it had when it stopped", a.describePod(s.index, pod), claim),
 	}
 	a.prove(about, func(ctx context.Context) (outcome, error) {
 		b, err := s.binding(ctx, claim)
@@ -46,7 +46,7 @@ func (a *Auditor) checkCopy(s *side, pod judge.PodState, key judge.VolumeKey) {
 		case wrong == "":
 			a.state.noteCompared(key, judge.Origin{Handle: b.Volume.Handle, Folder: b.Volume.Folder, Side: s.index})
 		case now.UID != pod.UID:
-			a.ledger.notProved(I3, pod.Ordinal, fmt.Sprintf("not proved that %s: it is gone, and now %s", about.What, wrong))
+			a.ledger.notProved(I3, pod.Ordinal, fmt.Sprintf("not proved that %s: the pod does not exist any more, and now %s", about.What, wrong))
 			return abandoned, nil
 		default:
 			a.ledger.violated(I3, pod.Ordinal, fmt.Sprintf("%s uses claim %s, but %s", a.describePod(s.index, pod), claim, wrong))
@@ -73,7 +73,7 @@ func (a *Auditor) wrongCopy(ctx context.Context, s *side, b judge.Binding, last 
 // checkTwice records each ordinal whose claim could be mounted on both sides.
 func (a *Auditor) checkTwice(bound [2][]judge.Binding) {
 	for _, pair := range judge.Twice(bound, a.options.Copied) {
-		a.ledger.violated(I2, pair[judge.Source].Claim.Key.Ordinal, fmt.Sprintf("what is copied was usable on both sides at once: %s and %s",
+		a.ledger.violated(I2, pair[judge.Source].Claim.Key.Ordinal, fmt.Sprintf("a copied volume was usable on both sides at once: %s and %s",
 			a.describeBinding(judge.Source, pair[judge.Source]), a.describeBinding(judge.Destination, pair[judge.Destination])))
 	}
 }

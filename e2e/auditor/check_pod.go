@@ -29,7 +29,7 @@ func (a *Auditor) checkApart(s *side, pod judge.PodState) {
 			pair[s.index], pair[other.index] = after, there
 			a.reportTogether(pair)
 		case judge.Vanished:
-			a.ledger.notProved(I1, pod.Ordinal, fmt.Sprintf("%s is gone and %s exists: which came first is not known",
+			a.ledger.notProved(I1, pod.Ordinal, fmt.Sprintf("%s does not exist any more and %s exists: which came first is unknown",
 				a.describePod(s.index, pod), a.describePod(other.index, there)))
 			return abandoned, nil
 		case judge.Unclear:
@@ -89,7 +89,7 @@ func (a *Auditor) checkClaim(s *side, pod judge.PodState, key judge.VolumeKey, w
 			return pending, err
 		}
 		if now.UID != pod.UID {
-			a.ledger.notProved(I3, pod.Ordinal, fmt.Sprintf("not proved that %s: it is gone, and now %s", about.What, wrong))
+			a.ledger.notProved(I3, pod.Ordinal, fmt.Sprintf("not proved that %s: the pod does not exist any more, and now %s", about.What, wrong))
 			return abandoned, nil
 		}
 		a.ledger.violated(I3, pod.Ordinal, fmt.Sprintf("%s uses claim %s, but %s", a.describePod(s.index, pod), claim, wrong))

@@ -80,7 +80,7 @@ func stageRebound(s *stage) {
 	pv := s.deployWithData()
 	a := s.auditCopies()
 	s.takeOver(pv, "")
-	s.untilViolated(a, I3, "which was to be copied and not to be carried over")
+	s.untilViolated(a, I3, "which should have been copied, not carried over")
 }
 
 // stageEarlyCopy gives the destination its claim while the source still has its own.
@@ -88,7 +88,7 @@ func stageEarlyCopy(s *stage) {
 	pv := s.deployWithData()
 	a := s.auditCopies()
 	s.claimVolume(1, s.recreateVolume(pv, 1, s.copyOf(pv)))
-	s.untilViolated(a, I2, "what is copied was usable on both sides at once")
+	s.untilViolated(a, I2, "a copied volume was usable on both sides at once")
 }
 
 // TestCopiesNeedContent: Copied without a Content function is an error.

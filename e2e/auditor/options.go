@@ -81,7 +81,7 @@ func (o Options) complete() (Options, error) {
 		}
 	}
 	if len(o.Copied) > 0 && o.Content == nil {
-		errs = append(errs, errors.New("what is copied cannot be judged without Content"))
+		errs = append(errs, errors.New("Content is required to judge copied volumes"))
 	}
 	if o.Budget < 0 {
 		errs = append(errs, fmt.Errorf("budget is %d, must not be negative", o.Budget))

@@ -40,7 +40,7 @@ func (a *Auditor) prove(about subject, attempt func(context.Context) (outcome, e
 	a.background(func(ctx context.Context) {
 		ctx, cancel := context.WithTimeout(ctx, a.options.CheckTimeout)
 		defer cancel()
-		last := errors.New("what was read kept changing")
+		last := errors.New("the objects kept changing while they were read")
 		for ctx.Err() == nil {
 			result, err := a.attempt(ctx, attempt)
 			if err != nil {

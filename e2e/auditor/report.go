@@ -150,7 +150,7 @@ func (r Report) verdict() string {
 	case len(never) > 0:
 		return fmt.Sprintf("NOT PROVED: never checked: %v", never)
 	case len(r.Unproved) > 0:
-		return fmt.Sprintf("NOT PROVED: %d checks could not be made", len(r.Unproved))
+		return fmt.Sprintf("NOT PROVED: %d checks were not possible", len(r.Unproved))
 	default:
 		return fmt.Sprintf("OK: %d of %d ordinals moved", r.Moved, r.Replicas)
 	}

@@ -37,7 +37,7 @@ func TestReportOK(t *testing.T) {
 	}{
 		"all checked":                      {func(*Report) {}, true, "OK: 1 of 5 ordinals moved"},
 		"a violation":                      {func(r *Report) { r.Violations = finding }, false, "REFUTED: 1 violations"},
-		"an unproved check":                {func(r *Report) { r.Unproved = finding }, false, "NOT PROVED: 1 checks could not be made"},
+		"an unproved check":                {func(r *Report) { r.Unproved = finding }, false, "NOT PROVED: 1 checks were not possible"},
 		"one invariant was never checked":  {func(r *Report) { r.Checks[I4] = 0 }, false, "NOT PROVED: never checked: [I4]"},
 		"it does not apply":                {func(r *Report) { r.Checks[I4], r.Applies = 0, []Invariant{I1, I2, I3} }, true, "OK: 1 of 5 ordinals moved"},
 		"nothing moved, nothing to check":  {func(r *Report) { r.Checks, r.Moved = nil, 0 }, true, "OK: 0 of 5 ordinals moved"},

@@ -76,7 +76,7 @@ func (t *trace) show(out io.Writer) {
 		return
 	}
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(table, "passes a handoff\tms a handoff\tms a pass\t  what the pass came to")
+	fmt.Fprintln(table, "passes a handoff\tms a handoff\tms a pass\t  result of the pass")
 	var sum time.Duration
 	for _, name := range t.order {
 		s := t.steps[name]

@@ -36,7 +36,7 @@ func main() {
 	flag.IntVar(&o.scale, "scale", 1, "divide all sizes by this")
 	flag.StringVar(&o.dir, "dir", "", "a folder on the disk to measure; the system's temporary one by default")
 	flag.StringVar(&o.out, "out", "out/bench-copy.json", "the file to write")
-	flag.IntVar(&o.files, "files", 0, "copy so many empty files, which shows what memory movers need, and nothing else")
+	flag.IntVar(&o.files, "files", 0, "copy only this many empty files, to measure the memory of movers")
 	flag.StringVar(&o.only, "only", "", "one scene: big, small or delta")
 	flag.Parse()
 	program.Run("benchcopy", func(ctx context.Context) error { return run(ctx, o) })

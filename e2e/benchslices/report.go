@@ -106,7 +106,7 @@ func (f figures) page() string {
 	}
 	w := f.WritesPerUpdate
 	fmt.Fprintf(&b, "| writes for each updated pod | %.2f | %.2f | %.2f |\n\n", w.Native, w.Ours, w.Never)
-	b.WriteString("No pod here can read why it goes, so by default none is told: the last two columns differ by what else the machine did.\n")
+	b.WriteString("No pod here can read the reason of its deletion, so by default none is notified: the last two columns differ only by other load on the machine.\n")
 	fmt.Fprintf(&b, "The manager's peak was %.0f MiB with 5,000 pods in one set, and %.0f MiB with 1,000 sets of 5. Of one set of 5,000 a pod takes\n"+
 		"%.2f times as long to create as of one set of %d.\n", f.PeakOneLarge, f.PeakManySmall, f.TimeGrowth, many)
 	return b.String()

@@ -101,7 +101,7 @@ func (p Program) cached(ctx context.Context, goVersion, folder string, build fun
 func (p Program) removeStale(folder, current string) error {
 	all, err := filepath.Glob(filepath.Join(folder, p.Name+"-*"))
 	if err != nil {
-		return fmt.Errorf("list what was built of %s: %w", p.Name, err)
+		return fmt.Errorf("list the builds of %s: %w", p.Name, err)
 	}
 	for _, each := range all {
 		if each == current {

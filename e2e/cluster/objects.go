@@ -72,7 +72,7 @@ func makeKubeletPolicy() *admissionregistrationv1.ValidatingAdmissionPolicy {
 				Name: "kwok", Expression: fmt.Sprintf("request.userInfo.username == %q", roleUser(Kwok)),
 			}},
 			Validations: []admissionregistrationv1.Validation{{
-				Expression: "has(oldObject.metadata.deletionTimestamp)", Message: "nobody has deleted this pod",
+				Expression: "has(oldObject.metadata.deletionTimestamp)", Message: "this pod has not been deleted",
 			}},
 		},
 	}

@@ -82,7 +82,7 @@ func (c *Cluster) probeProcesses() error {
 	}
 	for _, role := range Roles() {
 		if p := c.process(role); p != nil && !p.IsRunning() {
-			return c.errorf(role, "ended by itself: %s\n%s", p.Status(), p.LastLines())
+			return c.errorf(role, "exited unexpectedly: %s\n%s", p.Status(), p.LastLines())
 		}
 	}
 	return nil

@@ -35,7 +35,7 @@ type Death struct {
 
 // String returns the role and how it ended, with its last log lines.
 func (d Death) String() string {
-	return fmt.Sprintf("%s ended by itself at %s: %s\n%s", d.Role, d.Time.Format(time.TimeOnly), d.Status, d.Log)
+	return fmt.Sprintf("%s exited unexpectedly at %s: %s\n%s", d.Role, d.Time.Format(time.TimeOnly), d.Status, d.Log)
 }
 
 // Deaths returns all unexpected exits of roles, the oldest first.
@@ -96,7 +96,7 @@ func (c *Cluster) record(role Role, p *process.Process) (pause time.Duration, ag
 		}
 	}
 	if pause, again = backoff(times); !again {
-		c.broken = c.errorf(role, "ended by itself %d times within %s, the last time with %q (log: %s): start the cluster anew\n%s",
+		c.broken = c.errorf(role, "exited unexpectedly %d times within %s, the last time with %q (log: %s): restart the cluster\n%s",
 			maxDeaths, deathWindow, death.Status, c.LogFile(role), death.Log)
 	}
 	return pause, again
@@ -136,7 +136,7 @@ func (c *Cluster) succeed(role Role, dead *process.Process) bool {
 		return false
 	}
 	if err := c.run(role); err != nil {
-		c.broken = fmt.Errorf("%w (it had ended by itself): start the cluster anew", err)
+		c.broken = fmt.Errorf("%w (it had exited unexpectedly): restart the cluster", err)
 		return false
 	}
 	return true

@@ -183,7 +183,7 @@ func testBroken(t *testing.T, c *Cluster) {
 		return nil
 	})
 	broken := c.Broken()
-	for _, part := range []string{"cluster s", "kwok", fmt.Sprint(maxDeaths, " times"), "signal: killed", c.LogFile(Kwok), "start the cluster anew"} {
+	for _, part := range []string{"cluster s", "kwok", fmt.Sprint(maxDeaths, " times"), "signal: killed", c.LogFile(Kwok), "restart the cluster"} {
 		if !strings.Contains(broken.Error(), part) {
 			t.Errorf("error %q, want it to say %q", broken, part)
 		}

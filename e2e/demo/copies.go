@@ -154,7 +154,7 @@ func (m move) explain() {
 	if _, err := exec.LookPath("rsync"); err != nil {
 		judges = "go-mtree (rsync is not installed)"
 	}
-	fmt.Printf("auditor: what it found when it compared both disks by itself, by\n%s. It shares no code with the mover.\n", judges)
+	fmt.Printf("auditor: its own comparison of the two disks, by\n%s. It shares no code with the mover.\n", judges)
 }
 
 // volume returns the volume of a claim.

@@ -10,9 +10,9 @@ import (
 
 // tries are suggested commands for after the move.
 var tries = []string{
-	"kubectl migrate status web -n shop --context east     # what has moved, and when",
+	"kubectl migrate status web -n shop --context east     # which ordinals have moved, and when",
 	"kubectl migrate report web -n shop --context east     # how long each replica was away",
-	"kubectl migrate kept --context east                   # the disks that were left behind, and how each goes",
+	"kubectl migrate kept --context east                   # the disks that were left behind, and how to delete each",
 }
 
 // hold keeps both clusters until it is interrupted, and explains how to reach them from another terminal.
@@ -27,7 +27,7 @@ func (m move) hold(ctx context.Context, dir, programs string) error {
 	for _, each := range tries {
 		fmt.Println(each)
 	}
-	fmt.Printf("\n# The way back: what is in its place is named, with the command that makes way; then \"run\" instead of \"plan\"\n%s\n", m.wayBack())
+	fmt.Printf("\n# The way back: the plan names the objects in the way, with the command that removes each; then \"run\" instead of \"plan\"\n%s\n", m.wayBack())
 	<-ctx.Done()
 	return nil
 }

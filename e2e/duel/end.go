@@ -31,7 +31,7 @@ func (p *play) end(ctx context.Context) error {
 		err = p.settle(ctx)
 	}
 	if err != nil {
-		return fmt.Errorf("when all is mended: %w", err)
+		return fmt.Errorf("after all repairs: %w", err)
 	}
 	if st := p.ours.last.status; st.AvailableReplicas != 3 || st.UpdatedReplicas != 3 {
 		return fmt.Errorf("the sides are equal and not complete:\n%s", p)

@@ -113,7 +113,7 @@ const (
 	stepRelease    = "a pod loses the label of the selector, or gets it again"
 	stepOrphan     = "a pod loses its owner"
 	stepUnname     = "a pod loses the label of its name"
-	stepStray      = "somebody else makes a pod with the set's labels"
+	stepStray      = "another client creates a pod with the set's labels"
 )
 
 // Kinds of steps: faults of claims, and of the API server.

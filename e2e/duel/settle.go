@@ -12,7 +12,7 @@ import (
 
 // settle waits until both sides have settled, and compares them.
 func (p *play) settle(ctx context.Context) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, longest, errors.New("the sides do not come to an end"))
+	ctx, cancel := context.WithTimeoutCause(ctx, longest, errors.New("the sides do not settle"))
 	defer cancel()
 	for {
 		if err := p.looked(ctx); err != nil {
@@ -183,7 +183,7 @@ func (p *play) remedyLeaving(ctx context.Context) (helped bool, err error) {
 // backsOff reports whether ours waits before it replaces a finished pod, where apps/v1 does not wait. The ends are
 // equal.
 func (p *play) backsOff() bool {
-	if !strings.Contains(p.ours.last.held, "another one is made after a while") {
+	if !strings.Contains(p.ours.last.held, "the next one is created after a backoff") {
 		return false
 	}
 	if !p.backedOff {

@@ -21,7 +21,7 @@ func (r result) complaints() []string {
 	if r.audit.FewestAvailable < members-1 {
 		all = append(all, fmt.Sprintf("%d of %d members were Ready", r.audit.FewestAvailable, members))
 	}
-	for what, list := range map[string][]string{"acknowledged writes are lost": r.Lost, "values were found that nobody wrote": r.Strange} {
+	for what, list := range map[string][]string{"acknowledged writes are lost": r.Lost, "values were found that no client wrote": r.Strange} {
 		if len(list) > 0 {
 			all = append(all, fmt.Sprintf("%d %s: %s", len(list), what, strings.Join(list[:min(3, len(list))], ", ")))
 		}
@@ -68,7 +68,7 @@ func rows(results []result) [][]string {
 	add("operations", func(r result) string { return strconv.Itoa(r.Operations) })
 	add("acknowledged writes", func(r result) string { return strconv.Itoa(r.Acknowledged) })
 	add("of these lost", func(r result) string { return strconv.Itoa(len(r.Lost)) })
-	add("values that nobody wrote", func(r result) string { return strconv.Itoa(len(r.Strange)) })
+	add("values that no client wrote", func(r result) string { return strconv.Itoa(len(r.Strange)) })
 	add("writes with unknown outcome", func(r result) string { return fmt.Sprintf("%d, %d were done", r.Unknown, r.UnknownDone) })
 	add("reads without an answer", func(r result) string { return strconv.Itoa(r.FailedReads) })
 	add("registers with a linearizable history", func(r result) string { return fmt.Sprintf("%d of %d", r.linearizable(), len(r.Keys)) })

@@ -39,7 +39,7 @@ func TestComplaints(t *testing.T) {
 	}{
 		"nothing":         {func(*result) {}, nil},
 		"a lost write":    {func(r *result) { r.Lost = []string{"x"} }, []string{"1 acknowledged writes are lost: x"}},
-		"a strange value": {func(r *result) { r.Strange = []string{"x"} }, []string{"1 values were found that nobody wrote: x"}},
+		"a strange value": {func(r *result) { r.Strange = []string{"x"} }, []string{"1 values were found that no client wrote: x"}},
 		"no one order":    {func(r *result) { r.Keys[0].Verdict = "Illegal" }, []string{"the history of register/0 is not linearizable: Illegal"}},
 		"not judged":      {func(r *result) { r.Keys[0].Verdict = "Unknown" }, []string{"the history of register/0 is not linearizable: Unknown"}},
 		"two down":        {func(r *result) { r.audit.FewestAvailable = 1 }, []string{"1 of 3 members were Ready"}},

@@ -87,7 +87,7 @@ func (r *run) survived() error {
 		return err
 	}
 	if missing := len(r.scenario.strikes) - len(r.struck); missing > 0 {
-		return fmt.Errorf("%s: %d times it did not come to that", r.scenario.name, missing)
+		return fmt.Errorf("%s: %d faults were not injected", r.scenario.name, missing)
 	}
 	return nil
 }
@@ -128,6 +128,6 @@ func freezeWest(ctx context.Context, r *run) error {
 	if err := pass(ctx, frozen); err != nil {
 		return err
 	}
-	r.Say("west's API server goes on")
+	r.Say("west's API server runs again")
 	return west.Thaw(ctx, west.ControlPlane())
 }

@@ -145,7 +145,7 @@ func (b *embeddedBackend) Renew(ctx context.Context) error {
 		old := PartsOf(each)
 		stopPlayer(old)
 		b.stopAttacher(old)
-		fmt.Fprintf(os.Stderr, "cluster %s is made anew; logs of the old one: %s\n", old.Name(), old.KeepLogs())
+		fmt.Fprintf(os.Stderr, "cluster %s is recreated; logs of the old one: %s\n", old.Name(), old.KeepLogs())
 		if err := old.Stop(); err != nil {
 			return err
 		}

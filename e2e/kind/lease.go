@@ -78,7 +78,7 @@ func borrow(ctx context.Context, p *Pair, file string) (*Pair, error) {
 }
 
 func nobodyHolds(reason error) error {
-	return errors.Join(errors.New(pairVariable+" names clusters that nobody holds: unset it, or run make kind-up"), reason)
+	return errors.Join(errors.New(pairVariable+" names clusters that no process holds: unset it, or run make kind-up"), reason)
 }
 
 func readLease(file string, hub bool) (lease, error) {
@@ -91,7 +91,7 @@ func readLease(file string, hub bool) (lease, error) {
 		return lease{}, fmt.Errorf("read %s, of %s: %w", file, pairVariable, err)
 	}
 	if hub && !l.Hub {
-		return lease{}, fmt.Errorf("the clusters of %s, %s, have no hub, and this needs one: run make kind-up", pairVariable, file)
+		return lease{}, fmt.Errorf("there is no hub in the clusters of %s, %s: run make kind-up", pairVariable, file)
 	}
 	return l, nil
 }

@@ -32,7 +32,7 @@ func TestLease(t *testing.T) {
 	if err := os.Remove(file); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := readLease(file, false); err == nil || !strings.Contains(err.Error(), "nobody holds") {
+	if _, err := readLease(file, false); err == nil || !strings.Contains(err.Error(), "no process holds") {
 		t.Errorf("clusters are borrowed that are gone: %v", err)
 	}
 }

@@ -38,8 +38,8 @@ func TestBenchIsMadeAnew(t *testing.T) {
 	if harness.West() == first {
 		t.Error("the clusters are the same as before")
 	}
-	want := "1 runs, 2 handoffs, 0 faults, 0 violations: . Parts of the testbed died by themselves, 1 in all: kwok of the destination (1)." +
-		" Runs repeated because the testbed broke, 1 in all: kwok of the destination died by itself (1)."
+	want := "1 runs, 2 handoffs, 0 faults, 0 violations: . Parts of the testbed died unexpectedly, 1 in all: kwok of the destination (1)." +
+		" Runs repeated because the testbed broke, 1 in all: kwok of the destination died unexpectedly (1)."
 	if tries != 2 || total.Sentence() != want {
 		t.Errorf("%d tries, and the tally says %q, want 2 and %q", tries, total.Sentence(), want)
 	}

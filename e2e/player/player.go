@@ -147,7 +147,7 @@ func (p *Player) follow(ctx context.Context, label string, of func(informers.Sha
 		factory.Shutdown()
 	})
 	if !cache.WaitForCacheSync(ctx.Done(), handled.HasSynced) {
-		return nil, fmt.Errorf("what has the label %s in %s was not read: %w", label, p.options.Config.Host, ctx.Err())
+		return nil, fmt.Errorf("the objects with label %s in %s were not read: %w", label, p.options.Config.Host, ctx.Err())
 	}
 	return informer.GetStore(), nil
 }

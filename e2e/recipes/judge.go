@@ -171,7 +171,7 @@ func (r result) longest() (gap float64) {
 
 // print prints the result.
 func (r result) print(out io.Writer) {
-	fmt.Fprintf(out, "\nrecipe %s: %d acknowledged writes, %d lost, %d values that nobody wrote, %d writes of unknown outcome\n",
+	fmt.Fprintf(out, "\nrecipe %s: %d acknowledged writes, %d lost, %d values that no client wrote, %d writes of unknown outcome\n",
 		r.recipe, r.acknowledged, len(r.lost), len(r.strange), r.unknown)
 	fmt.Fprintf(out, "longest interruption: %.2f s\n", r.longest())
 	for _, f := range r.figures {
@@ -191,7 +191,7 @@ func (r result) verdict() error {
 		complain("%d acknowledged writes are lost, such as %s", len(r.lost), r.lost[0])
 	}
 	if len(r.strange) > 0 {
-		complain("%d values are there that nobody wrote, such as %s", len(r.strange), r.strange[0])
+		complain("%d values exist that no client wrote, such as %s", len(r.strange), r.strange[0])
 	}
 	for _, f := range r.figures {
 		if f.acknowledged == 0 {

@@ -235,7 +235,7 @@ func TestClaimsOfFormerPods(t *testing.T) {
 		p.scale(2)
 		p.eventually("claim 2 is being deleted", func() bool { return p.claim(2).DeletionTimestamp != nil && p.pod(2) == nil })
 		p.scale(3)
-		p.held("web-2: a claim belongs to its former pod")
+		p.held("web-2: a claim of its former pod")
 		if p.pod(2) != nil {
 			t.Error("web-2 was made with the claim of its predecessor")
 		}

@@ -183,7 +183,7 @@ func TestTerminationGrace(t *testing.T) {
 	p := begin(t, set)
 	before := p.uids()
 	p.image("web:2")
-	p.held("it is told that it will be deleted: Update")
+	p.held("it is notified of its deletion: Update")
 	p.image("web:1")
 	p.complete()
 	p.eventually("nothing is announced any more", func() bool {
@@ -293,7 +293,7 @@ func TestScaleStrategy(t *testing.T) {
 		set.Spec.Template.Annotations = map[string]string{"e2e.sliceshift.io/ready-delay": "1h"}
 		p := newPlay(t, set)
 		p.must(api.Create(p.ctx, set))
-		p.held("web-2: it is made when fewer than 2 pods are unavailable")
+		p.held("web-2: it is created when fewer than 2 pods are unavailable")
 		p.podsAre("web-0 web-1")
 		p.makeReady(0)
 		p.podsAre("web-0 web-1 web-2")

@@ -50,7 +50,7 @@ func TestInPlaceUnseen(t *testing.T) {
 		p.eventually("the pod is patched", func() bool { return p.images()["web-1"] == "web:2" })
 		p.image("web:1")
 		p.imagesAre("web:1", "web:1")
-		p.held("web-1: its containers do not run what it was updated to yet")
+		p.held("web-1: its containers do not run the update yet")
 		if gateOf(p.pod(1)) != corev1.ConditionFalse {
 			t.Error("its gate is open")
 		}
@@ -87,7 +87,7 @@ func TestInPlaceVariable(t *testing.T) {
 		p.madeAnew(before)
 	})
 	p.step("X-09: InPlaceOnly holds it, and names the variable", func(*testing.T) {
-		before = p.heldInPlace(tier("front"), "containers[web].env[TIER] cannot be changed in place, and the policy is InPlaceOnly; take the change back, or set updateStrategy.rollingUpdate.podUpdatePolicy to InPlaceIfPossible")
+		before = p.heldInPlace(tier("front"), "containers[web].env[TIER] cannot be changed in place, and the policy is InPlaceOnly; revert the change, or set updateStrategy.rollingUpdate.podUpdatePolicy to InPlaceIfPossible")
 		p.change(tier("back"))
 		p.complete()
 		p.kept(before)

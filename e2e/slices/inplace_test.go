@@ -174,7 +174,7 @@ func TestInPlaceResumes(t *testing.T) {
 		pod := p.pod(1)
 		p.must(p.setGate(pod, corev1.ConditionTrue))
 		p.eventually("the gate is closed again", func() bool { return gateOf(p.pod(1)) == corev1.ConditionFalse && !isReady(p.pod(1)) })
-		p.held("its containers do not run what it was updated to yet")
+		p.held("its containers do not run the update yet")
 		p.annotate(1, pullDelay, "null")
 		p.eventually("web-0 is patched", func() bool { return p.images()["web-0"] == "web:2" })
 		p.annotate(0, pullDelay, "null")
@@ -199,7 +199,7 @@ func TestInPlaceStuck(t *testing.T) {
 			s.Template.Annotations = map[string]string{pullDelay: "1h"}
 		})
 		p.imagesAre("web:1", "web:1", stuck)
-		p.held("its containers do not run what it was updated to yet")
+		p.held("its containers do not run the update yet")
 		p.imagesAre("web:1", "web:1", stuck)
 	})
 	p.step("another one is rolled out, and no pod is made anew", func(*testing.T) {
@@ -235,7 +235,7 @@ func TestInPlaceOnly(t *testing.T) {
 	p.step("R-064: it is held", func(*testing.T) {
 		p.change(func(s *sliceapi.StatefulSetSpec) { policy(s, sliceapi.InPlaceIfPossible); s.Paused = true; env(s) })
 		p.change(func(s *sliceapi.StatefulSetSpec) { policy(s, sliceapi.InPlaceOnly); s.Paused = false })
-		p.held("containers[web] cannot be changed in place, and the policy is InPlaceOnly; take the change back, or set updateStrategy.rollingUpdate.podUpdatePolicy to InPlaceIfPossible")
+		p.held("containers[web] cannot be changed in place, and the policy is InPlaceOnly; revert the change, or set updateStrategy.rollingUpdate.podUpdatePolicy to InPlaceIfPossible")
 		p.kept(before)
 	})
 	p.step("R-064: the pods are made anew", func(*testing.T) {
@@ -256,7 +256,7 @@ func TestInPlaceResize(t *testing.T) {
 			s.Template.Spec.Containers[0].Resources = resources("150m", "300m")
 		})
 		p.eventually("the pod is resized", func() bool { return p.pod(0).Spec.Containers[0].Resources.Limits.Cpu().String() == "300m" })
-		p.held("its containers do not run what it was updated to yet")
+		p.held("its containers do not run the update yet")
 		p.must(api.Status().Patch(p.ctx, p.pod(0), client.RawPatch(types.StrategicMergePatchType, []byte(`{"status":{"conditions":[{"type":"PodResizeInProgress","status":"False"}]}}`))))
 		p.complete()
 		p.kept(before)

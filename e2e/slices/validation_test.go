@@ -128,7 +128,7 @@ var refusals = []refusal{
 	// Claims.
 	{"claim template without a name", all(claimed, put("spec.volumeClaimTemplates.0.metadata", "{}")), "spec.volumeClaimTemplates[0].metadata.name"},
 	{"claim template name is no DNS label", all(claimed, put("spec.volumeClaimTemplates.0.metadata.name", "a.b")), "spec.volumeClaimTemplates[0].metadata.name"},
-	{"two claim templates of one name", put("spec.volumeClaimTemplates", "["+claim+", "+claim+"]"), "volumeClaimTemplates must have different metadata.name"},
+	{"two claim templates of one name", put("spec.volumeClaimTemplates", "["+claim+", "+claim+"]"), "volumeClaimTemplates must have unique metadata.name"},
 	{"claim template without a request", all(claimed, put("spec.volumeClaimTemplates.0.spec.resources", "{}")), "spec.volumeClaimTemplates[0].spec.resources.requests"},
 	{"claim template that requests 0", all(claimed, put("spec.volumeClaimTemplates.0.spec.resources.requests.storage", "0")), "resources.requests.storage must be above 0"},
 	{"claim template without access modes", all(claimed, put("spec.volumeClaimTemplates.0.spec.accessModes", "[]")), "spec.volumeClaimTemplates[0].spec.accessModes"},

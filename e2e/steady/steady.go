@@ -53,7 +53,7 @@ func (p Program) command(ctx context.Context, args []string) error {
 	}
 	flags := flag.NewFlagSet(args[0], flag.ContinueOnError)
 	flags.StringVar(&p.Out, "out", "", "the file to write")
-	flags.StringVar(&p.Name, "name", "client", "how what it does is signed")
+	flags.StringVar(&p.Name, "name", "client", "name under which its writes are recorded")
 	flags.IntVar(&p.Workers, "workers", 4, "how much is in flight at most")
 	flags.DurationVar(&p.Interval, "interval", 40*time.Millisecond, "how often a worker begins")
 	flags.DurationVar(&p.Timeout, "timeout", p.Timeout, "how long one thing may take")
@@ -75,7 +75,7 @@ func (p Program) command(ctx context.Context, args []string) error {
 func (c Client) Work(ctx context.Context, do func(within context.Context, w Worker) any) error {
 	file, err := os.OpenFile(c.Out, os.O_CREATE|os.O_EXCL|os.O_WRONLY|os.O_APPEND, 0o644)
 	if err != nil {
-		return fmt.Errorf("open the record (a client never goes on with that of another): %w", err)
+		return fmt.Errorf("open the record (a client never continues the record of another): %w", err)
 	}
 	r := &recorder{file: file}
 	var workers sync.WaitGroup

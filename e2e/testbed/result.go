@@ -55,7 +55,7 @@ func (f facts) result() result {
 func (f facts) reasons() []string {
 	var reasons []string
 	for _, d := range f.deaths {
-		reasons = append(reasons, d.name()+" died by itself")
+		reasons = append(reasons, d.name()+" died unexpectedly")
 	}
 	if len(reasons) == 0 && f.unusable != nil {
 		reasons = append(reasons, "pods did not come and go when the run was over")

@@ -15,7 +15,7 @@ var kwokDied = Death{Side: "destination", Death: cluster.Death{Role: cluster.Kwo
 func TestResult(t *testing.T) {
 	t.Parallel()
 	dead, sick := []Death{kwokDied, kwokDied}, errors.New("no pods")
-	kwok, pods := []string{"kwok of the destination died by itself"}, []string{"pods did not come and go when the run was over"}
+	kwok, pods := []string{"kwok of the destination died unexpectedly"}, []string{"pods did not come and go when the run was over"}
 	for name, tc := range map[string]struct {
 		facts   facts
 		want    result

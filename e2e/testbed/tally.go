@@ -95,9 +95,9 @@ func (s *Tally) TestbedSentence() string {
 }
 
 func (s *Tally) testbedSentence() string {
-	text := "No part of the testbed died by itself."
+	text := "No part of the testbed died unexpectedly."
 	if n := sum(s.died); n > 0 {
-		text = fmt.Sprintf("Parts of the testbed died by themselves, %d in all: %s.", n, list(s.died))
+		text = fmt.Sprintf("Parts of the testbed died unexpectedly, %d in all: %s.", n, list(s.died))
 	}
 	if s.repeated > 0 {
 		text += fmt.Sprintf(" Runs repeated because the testbed broke, %d in all: %s.", s.repeated, list(s.reasons))

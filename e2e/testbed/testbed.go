@@ -99,9 +99,9 @@ func (r *Runs) begin(t testing.TB) (generation int, err error) {
 		}
 		r.inUse.RUnlock()
 		if renewals == mostRenewals {
-			return 0, fmt.Errorf("the testbed cannot be used, although it was made anew: %w", err)
+			return 0, fmt.Errorf("the testbed cannot be used, although it was recreated: %w", err)
 		}
-		t.Logf("the testbed is made anew before the run: %v", err)
+		t.Logf("the testbed is recreated before the run: %v", err)
 		if err := r.renew(t, generation); err != nil {
 			return 0, err
 		}
@@ -143,7 +143,7 @@ func (r *Runs) renew(t testing.TB, generation int) error {
 	ctx, cancel := context.WithTimeout(t.Context(), renewalLimit)
 	defer cancel()
 	if err := r.Testbed.Renew(ctx); err != nil {
-		return errors.Join(errors.New("the testbed cannot be made anew"), err)
+		return errors.Join(errors.New("the testbed cannot be recreated"), err)
 	}
 	r.generation++
 	return nil

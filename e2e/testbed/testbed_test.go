@@ -91,18 +91,18 @@ func TestRuns(t *testing.T) {
 		fails                    bool
 		says                     string
 	}{
-		"it passes": {tries: 1, counted: 1, says: "No part of the testbed died by itself."},
+		"it passes": {tries: 1, counted: 1, says: "No part of the testbed died unexpectedly."},
 		"it fails": {
 			run:   func(_ *fakeTestbed, a *Attempt, _ int) { a.Fatal("too slow") },
 			tries: 1, counted: 1, fails: true,
 		},
 		"kwok dies, and it passes": {
 			run:   func(b *fakeTestbed, _ *Attempt, _ int) { b.kill() },
-			tries: 1, counted: 1, says: "died by themselves, 1 in all: kwok of the destination (1).",
+			tries: 1, counted: 1, says: "died unexpectedly, 1 in all: kwok of the destination (1).",
 		},
 		"kwok dies, and it fails": {
 			run:   atFirst((*fakeTestbed).kill, (*Attempt).Fatal),
-			tries: 2, counted: 1, renewals: 1, says: "repeated because the testbed broke, 1 in all: kwok of the destination died by itself (1).",
+			tries: 2, counted: 1, renewals: 1, says: "repeated because the testbed broke, 1 in all: kwok of the destination died unexpectedly (1).",
 		},
 		"it hangs, and so does the testbed": {
 			run:   atFirst((*fakeTestbed).sicken, (*Attempt).Error),

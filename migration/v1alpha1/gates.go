@@ -66,8 +66,8 @@ const (
 // HealthGate is a health check of the application, evaluated repeatedly. The migration does not continue until it
 // passes. An ordinal that has been stopped is started regardless of its result.
 //
-// +kubebuilder:validation:XValidation:rule="[has(self.http), has(self.grpc), has(self.cel), has(self.prometheus), has(self.job)].filter(x, x).size() == 1",message="exactly one of http, grpc, cel, prometheus and job says what is asked"
-// +kubebuilder:validation:XValidation:rule="!(has(self.http) || has(self.grpc)) || !('AtEnd' in self.at)",message="http and grpc ask the pod of one ordinal, and at the end there is none: ask cel or prometheus AtEnd"
+// +kubebuilder:validation:XValidation:rule="[has(self.http), has(self.grpc), has(self.cel), has(self.prometheus), has(self.job)].filter(x, x).size() == 1",message="set exactly one of http, grpc, cel, prometheus and job"
+// +kubebuilder:validation:XValidation:rule="!(has(self.http) || has(self.grpc)) || !('AtEnd' in self.at)",message="http and grpc query the pod of one ordinal, and AtEnd there is none: use cel or prometheus AtEnd"
 type HealthGate struct {
 	// name identifies the gate.
 	// +required

@@ -135,7 +135,7 @@ type GRPCGate struct {
 // GateObjects selects the objects of an expression. In name and namespace, ${ordinal}, ${pod}, ${statefulset} and
 // ${namespace} are replaced by those of the checked side and ordinal.
 //
-// +kubebuilder:validation:XValidation:rule="has(self.name) != has(self.selector)",message="either name or selector says which objects"
+// +kubebuilder:validation:XValidation:rule="has(self.name) != has(self.selector)",message="set either name or selector"
 type GateObjects struct {
 	// apiVersion of the objects.
 	// +required

@@ -188,12 +188,12 @@ type MigrationSpec struct {
 	// +kubebuilder:validation:XValidation:rule="self.all(v, !has(v.copy) || has(v.method) && v.method == 'Copy')",message="copy is for method Copy: set the method, or remove copy"
 	// +kubebuilder:validation:XValidation:rule="self.all(v, !has(v.snapshot) || has(v.method) && v.method == 'Snapshot')",message="snapshot is for method Snapshot: set the method, or remove snapshot"
 	// +kubebuilder:validation:XValidation:rule="self.all(v, !has(v.empty) || has(v.method) && v.method == 'Empty')",message="empty is for method Empty: set the method, or remove empty"
-	// +kubebuilder:validation:XValidation:rule="self.all(v, !has(v.method) || v.method != 'Copy' || has(v.copy) && has(v.copy.image))",message="method Copy needs copy.image: name the image of the manager, of this version"
+	// +kubebuilder:validation:XValidation:rule="self.all(v, !has(v.method) || v.method != 'Copy' || has(v.copy) && has(v.copy.image))",message="method Copy needs copy.image: name the manager's image of this version"
 	// +kubebuilder:validation:XValidation:rule="self.all(v, !has(v.copy) || !has(v.copy.size) || (type(v.copy.size) == int ? v.copy.size > 0 : v.copy.size.matches('^[+]?[0-9.]*[1-9]')))",message="copy.size must be above 0"
 	// +kubebuilder:validation:XValidation:rule="self.all(v, !has(v.copy) || !has(v.copy.bandwidth) || (type(v.copy.bandwidth) == int ? v.copy.bandwidth > 0 : v.copy.bandwidth.matches('^[+]?[0-9.]*[1-9]')))",message="copy.bandwidth must be above 0"
 	// +kubebuilder:validation:XValidation:rule="self.all(v, !has(v.snapshot) || !has(v.snapshot.size) || (type(v.snapshot.size) == int ? v.snapshot.size > 0 : v.snapshot.size.matches('^[+]?[0-9.]*[1-9]')))",message="snapshot.size must be above 0"
 	// +kubebuilder:validation:XValidation:rule="self.all(v, !has(v.copy) || !has(v.copy.downtimeLimit) || duration(v.copy.downtimeLimit) > duration('0s') && (!has(v.copy.downtimeBudget) || duration(v.copy.downtimeLimit) >= duration(v.copy.downtimeBudget)))",message="copy.downtimeLimit must be above 0, and at least downtimeBudget"
-	// +kubebuilder:validation:XValidation:rule="self.all(v, !has(v.copy) || !has(v.copy.prefetch) || v.copy.prefetch == 0 || !has(v.copy.warm) || v.copy.warm != 'None')",message="copy.prefetch makes warm passes, which warm: None forbids"
+	// +kubebuilder:validation:XValidation:rule="self.all(v, !has(v.copy) || !has(v.copy.prefetch) || v.copy.prefetch == 0 || !has(v.copy.warm) || v.copy.warm != 'None')",message="copy.prefetch needs warm passes, which warm: None disables"
 	Volumes []VolumeSpec `json:"volumes,omitempty"`
 	// services configures how clients in both clusters find the pods. It cannot be changed between acceptance and
 	// completion of the migration.

@@ -34,10 +34,10 @@ func (m VolumeMethod) FillsSecond() bool { return m == MethodCopy || m == Method
 
 // VolumeSpec configures how the data of one claim template move.
 //
-// +kubebuilder:validation:XValidation:rule="!has(self.accessModes) || has(self.method) && self.method != 'Rebind'",message="accessModes are of new volumes, and method Rebind makes none"
-// +kubebuilder:validation:XValidation:rule="!has(self.accessModes) || self.accessModes.all(m, m in ['ReadWriteOnce', 'ReadWriteMany', 'ReadWriteOncePod', 'ReadOnlyMany'])",message="accessModes are ReadWriteOnce, ReadWriteMany, ReadWriteOncePod and ReadOnlyMany"
-// +kubebuilder:validation:XValidation:rule="!has(self.accessModes) || self.accessModes.exists(m, m != 'ReadOnlyMany')",message="accessModes must have one that pods can write by"
-// +kubebuilder:validation:XValidation:rule="!has(self.accessModes) || size(self.accessModes) == 1 || !self.accessModes.exists(m, m == 'ReadWriteOncePod')",message="access mode ReadWriteOncePod stands alone"
+// +kubebuilder:validation:XValidation:rule="!has(self.accessModes) || has(self.method) && self.method != 'Rebind'",message="accessModes apply to new volumes, and method Rebind creates none"
+// +kubebuilder:validation:XValidation:rule="!has(self.accessModes) || self.accessModes.all(m, m in ['ReadWriteOnce', 'ReadWriteMany', 'ReadWriteOncePod', 'ReadOnlyMany'])",message="accessModes must be ReadWriteOnce, ReadWriteMany, ReadWriteOncePod or ReadOnlyMany"
+// +kubebuilder:validation:XValidation:rule="!has(self.accessModes) || self.accessModes.exists(m, m != 'ReadOnlyMany')",message="accessModes must include one that allows writes"
+// +kubebuilder:validation:XValidation:rule="!has(self.accessModes) || size(self.accessModes) == 1 || !self.accessModes.exists(m, m == 'ReadWriteOncePod')",message="access mode ReadWriteOncePod must be the only one"
 type VolumeSpec struct {
 	// claimTemplate is the name of a volumeClaimTemplate of the source. If shared is the only other field, it may be
 	// the name of a volume of the pod template.
@@ -98,7 +98,7 @@ type SnapshotSpec struct {
 // and the other writes at the other side.
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.transport) || self.transport != 'Relay' || !has(self.serviceType) && !has(self.address)",message="transport Relay reaches both pods through their API servers, and needs neither serviceType nor address"
-// +kubebuilder:validation:XValidation:rule="!has(self.cutover) || self.cutover != 'At' || has(self.cutoverAt)",message="cutover At needs cutoverAt, the time"
+// +kubebuilder:validation:XValidation:rule="!has(self.cutover) || self.cutover != 'At' || has(self.cutoverAt)",message="cutover At needs the time cutoverAt"
 type CopySpec struct {
 	// image that contains the program /mover: the manager's image, of the manager's version. Nodes of both sides must
 	// be able to pull it.

@@ -34,7 +34,7 @@ func Open(path string, write bool) (*Device, error) {
 	}
 	fd, err := unix.Open(path, flags|unix.O_CLOEXEC, 0)
 	if errors.Is(err, unix.EBUSY) {
-		return nil, fmt.Errorf("%s is mounted or held by another program: end that before its content is replaced", path)
+		return nil, fmt.Errorf("%s is mounted or held by another program: stop that program before the content is replaced", path)
 	}
 	if err != nil {
 		return nil, &fs.PathError{Op: "open", Path: path, Err: err}

@@ -28,7 +28,7 @@ func ParseFingerprint(text string) (Fingerprint, error) {
 	text = strings.TrimSpace(text)
 	digits, found := strings.CutPrefix(text, prefix)
 	if b, err := hex.DecodeString(digits); !found || err != nil || len(b) != sha256.Size {
-		return "", fmt.Errorf("%q is no fingerprint: it is %q and 64 hexadecimal digits, as the peer's log says", text, prefix)
+		return "", fmt.Errorf("%q is no fingerprint: a fingerprint is %q and 64 hexadecimal digits, as in the peer's log", text, prefix)
 	}
 	return Fingerprint(strings.ToLower(text)), nil
 }
@@ -59,15 +59,15 @@ func LoadIdentity(path string) (Identity, error) {
 	}
 	block, _ := pem.Decode(text)
 	if block == nil {
-		return Identity{}, fmt.Errorf("%s holds no key: remove it, and a new one is made", path)
+		return Identity{}, fmt.Errorf("%s holds no key: remove it, and the mover creates a new one", path)
 	}
 	key, err := x509.ParsePKCS8PrivateKey(block.Bytes)
 	if err != nil {
-		return Identity{}, fmt.Errorf("%s: %w: remove it, and a new one is made", path, err)
+		return Identity{}, fmt.Errorf("%s: %w: remove it, and the mover creates a new one", path, err)
 	}
 	private, ok := key.(ed25519.PrivateKey)
 	if !ok {
-		return Identity{}, fmt.Errorf("%s holds a key of another kind than Ed25519: remove it, and a new one is made", path)
+		return Identity{}, fmt.Errorf("%s holds a key of another kind than Ed25519: remove it, and the mover creates a new one", path)
 	}
 	return identity(private)
 }
@@ -131,5 +131,5 @@ func (i Identity) config(peer Fingerprint) *tls.Config {
 type WrongPeer struct{ Got, Want Fingerprint }
 
 func (e *WrongPeer) Error() string {
-	return fmt.Sprintf("the peer's key is %s, and %s was expected: another mover is at that address, or the peer has started anew; give this one the fingerprint that the peer's log says", e.Got, e.Want)
+	return fmt.Sprintf("the peer's key is %s, and %s was expected: another mover is at that address, or the peer has restarted; give this one the fingerprint from the peer's log", e.Got, e.Want)
 }

@@ -78,7 +78,7 @@ func TestFull(t *testing.T) {
 	p.mustRun(true)
 	from.File("large", treetest.Bytes(2, 16<<20))
 	_, err := p.run(true)
-	if err == nil || !strings.Contains(err.Error(), "the destination is full: give its claim more") || errors.Is(err, ErrDiscard) {
+	if err == nil || !strings.Contains(err.Error(), "the destination is full: enlarge its claim") || errors.Is(err, ErrDiscard) {
 		t.Errorf("got %v", err)
 	}
 	if out, err := exec.Command("test", "-d", p.destination+"/lost+found").CombinedOutput(); err != nil {

@@ -41,7 +41,7 @@ func (k *kept) close() {
 // scratch returns a file that is deleted when it is closed.
 func scratch(folder string) (*os.File, error) {
 	if folder == "" {
-		return nil, errors.New("this sender was given no folder for what was read before")
+		return nil, errors.New("this sender has no folder for the index of the previous pass")
 	}
 	file, err := os.CreateTemp(folder, "index-")
 	if err != nil {
@@ -60,7 +60,7 @@ func (k *kept) put(folder string, offset int64, data []byte) error {
 	defer k.mu.Unlock()
 	if len(data) == 0 {
 		if k.trouble == nil && (k.given == nil || offset != k.size) {
-			k.trouble = errors.New("a part of what was read before is missing")
+			k.trouble = errors.New("a part of the previous index is missing")
 		}
 		k.whole = k.trouble == nil
 		return k.trouble
@@ -73,7 +73,7 @@ func (k *kept) put(folder string, offset int64, data []byte) error {
 		k.given, k.trouble = scratch(folder)
 	}
 	if k.trouble == nil && (k.given == nil || offset != k.size || offset > tree.MaxIndex) {
-		k.trouble = errors.New("what was read before does not arrive in order, or is too much")
+		k.trouble = errors.New("the previous index arrives out of order, or is too large")
 	}
 	if k.trouble == nil {
 		_, k.trouble = k.given.WriteAt(data, offset)
@@ -179,7 +179,7 @@ func (r *Receiver) find() (f found) {
 	f.peer, errs[1] = r.options.Tree.Find(peer)
 	err := r.note(errors.Join(errs[:]...))
 	if err != nil {
-		r.options.Log.Warn("all is read: what was read before cannot be had", "why", err)
+		r.options.Log.Warn("all is read: the previous index is unavailable", "why", err)
 	}
 	if err != nil || f.own == nil || f.peer == nil {
 		f.close()
@@ -194,14 +194,14 @@ func (r *Receiver) give(ctx context.Context, file *os.File) error {
 	err := r.call(ctx, func(ctx context.Context, c *conn) error {
 		said, err := r.giveOn(ctx, c, file)
 		if err == nil && said.Status != wire.OK {
-			r.options.Log.Warn("the sender reads all: it cannot have what was read before", "why", said.Problem)
+			r.options.Log.Warn("the sender reads all: it cannot use the previous index", "why", said.Problem)
 		}
 		return err
 	})
 	if again(err) {
 		return err
 	}
-	r.options.Log.Warn("the sender reads all: what was read before cannot be had", "why", r.note(err))
+	r.options.Log.Warn("the sender reads all: the previous index is unavailable", "why", r.note(err))
 	return nil
 }
 
@@ -245,7 +245,7 @@ func (r *Receiver) begin() *os.File {
 	}
 	file, err := r.options.Tree.Unnamed()
 	if err != nil {
-		r.options.Log.Info("what is read is not kept", "why", r.note(err))
+		r.options.Log.Info("the index of this pass is not kept", "why", r.note(err))
 		return nil
 	}
 	return file
@@ -269,7 +269,7 @@ func (r *Receiver) keep(ctx context.Context, own *os.File) bool {
 		err = r.options.Tree.Keep(own, ownName)
 	}
 	if r.note(err) != nil {
-		r.options.Log.Warn("what was read is not kept for the last pass", "why", err)
+		r.options.Log.Warn("the index of this pass is not kept for the last pass", "why", err)
 	}
 	return err == nil
 }
@@ -290,13 +290,13 @@ func (r *Receiver) fetch(ctx context.Context, c *conn, to *os.File) error {
 		if f.Type != wire.TypeData {
 			said, err := readEnd(f)
 			if err == nil && said.Status != wire.OK {
-				err = fatal{fmt.Errorf("the sender has kept nothing %s", said.Problem)}
+				err = fatal{fmt.Errorf("the sender has kept no index %s", said.Problem)}
 			}
 			return err
 		}
 		offset, data, err := wire.ReadData(f.Payload)
 		if err != nil || offset != next || offset > tree.MaxIndex {
-			return fatal{errors.Join(err, fmt.Errorf("what the sender has read does not arrive in order: %d bytes at %d, not at %d", len(data), offset, next))}
+			return fatal{errors.Join(err, fmt.Errorf("the index of the sender arrives out of order: %d bytes at %d, not at %d", len(data), offset, next))}
 		}
 		if _, err := to.WriteAt(data, offset); err != nil {
 			return fatal{err}

@@ -49,7 +49,7 @@ func list(ctx context.Context, l listing, options tree.ListOptions, emit func(*e
 	if l.known != nil {
 		index, err := tree.OpenIndex(l.known, reading)
 		if err != nil {
-			l.log.Warn("all is read: nothing that was read before counts", "why", err)
+			l.log.Warn("all is read: the previous index is unusable", "why", err)
 		}
 		options.Known = index
 	}
@@ -61,7 +61,7 @@ func list(ctx context.Context, l listing, options tree.ListOptions, emit func(*e
 		return listed, err
 	}
 	if err := options.Record.Commit(); err != nil {
-		l.log.Warn("what was read is not kept for the last pass", "why", err)
+		l.log.Warn("the index of this pass is not kept for the last pass", "why", err)
 		listed.Known = 0
 		if !errors.Is(err, syscall.EIO) {
 			err = nil

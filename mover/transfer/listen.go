@@ -141,11 +141,11 @@ func errLeft(path string, status wire.Status) error {
 	if status == wire.Vanished {
 		what = "vanished while it was copied"
 	}
-	return fmt.Errorf("%q %s, and nobody may write at the source in the last pass: find who mounts the volume there", path, what)
+	return fmt.Errorf("%q %s, and nothing may write at the source in the last pass: find what mounts the volume there", path, what)
 }
 
 // Errors of the list of a device.
 var (
 	errNoDevice = errors.New("the source is no device")
-	errMore     = errors.New("after a device the list goes on")
+	errMore     = errors.New("the list continues after a device")
 )

@@ -36,6 +36,6 @@ func (m *merge) refused() error {
 	if len(m.nodes) == mostNamed {
 		more = ", and maybe more"
 	}
-	return fmt.Errorf("the source holds device nodes, by which a pod can reach devices of the machine that it runs on: %s%s; nothing is made of them. "+
-		"Remove them at the source where the application does not need them; or have them copied: --devices, or devices: true in spec.volumes[].copy", strings.Join(names, ", "), more)
+	return fmt.Errorf("the source holds device nodes, which give a pod access to devices of its node: %s%s; they are not copied. "+
+		"Remove them at the source if the application does not need them; or copy them: --devices, or devices: true in spec.volumes[].copy", strings.Join(names, ", "), more)
 }

@@ -183,14 +183,14 @@ func (r *Receiver) Report(ctx context.Context, ok bool, text string) {
 		return err
 	})
 	if err != nil {
-		r.options.Log.Debug("the sender was not told", "error", err)
+		r.options.Log.Debug("the sender was not notified", "error", err)
 	}
 }
 
 // broken marks an error of the failed destination disk.
 func broken(err error) error {
 	if errors.Is(err, syscall.EIO) && !errors.As(err, new(*remote)) {
-		return fmt.Errorf("%w: its disk has failed, and what it was given since may be lost: %w", ErrDiscard, err)
+		return fmt.Errorf("%w: its disk has failed, and recent writes may be lost: %w", ErrDiscard, err)
 	}
 	return err
 }
@@ -250,7 +250,7 @@ func (r *Receiver) connect(ctx context.Context) (*conn, error) {
 		}
 		quiet := time.Since(r.lately(begin))
 		if quiet > r.options.Patience {
-			return nil, fmt.Errorf("nothing has got further for %s; see whether the sender runs, and whether the two reach each other: %w", quiet.Round(time.Second), err)
+			return nil, fmt.Errorf("there was no progress for %s; check that the sender runs, and that both movers reach each other: %w", quiet.Round(time.Second), err)
 		}
 		r.options.Log.Debug("no connection to the sender", "error", err)
 		pause.wait(ctx)

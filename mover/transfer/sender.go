@@ -67,7 +67,7 @@ func NewSender(options SenderOptions) *Sender {
 }
 
 // errImpatient is the error for a receiver that never connected, or was lost.
-var errImpatient = errors.New("the receiver has not been heard of for too long: see whether it runs, and whether it reaches this address")
+var errImpatient = errors.New("the receiver was silent for too long: check that it runs, and that it reaches this address")
 
 // Run answers until the receiver reports that it is done.
 func (s *Sender) Run(ctx context.Context, connector Connector) error {
@@ -255,7 +255,7 @@ func (s *Sender) attach(ctx context.Context, m wire.List) (*stream, error) {
 		return s.stream, nil
 	}
 	if m.After > 0 {
-		return nil, errors.New("this list is not known here any more: the sender has started anew; let the receiver start anew too")
+		return nil, errors.New("this list is no longer known: the sender has restarted; restart the receiver too")
 	}
 	if s.stream != nil {
 		s.stream.cancel()
@@ -299,7 +299,7 @@ func (s *Sender) list(ctx context.Context, m wire.List, options tree.ListOptions
 	if m.Known && m.Digest && !m.Settled {
 		var err error
 		if l.record, err = scratch(s.options.Scratch); err != nil {
-			s.options.Log.Info("what is read is not kept", "why", err)
+			s.options.Log.Info("the index of this pass is not kept", "why", err)
 		}
 	}
 	listed, err := list(ctx, l, options, emit)

@@ -167,7 +167,7 @@ func (w *worker) answered(c *conn, j job) error {
 // full adds the remedy to the error of a full disk.
 func full(err error) error {
 	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
-		return fatal{fmt.Errorf("the destination is full: give its claim more, and begin again; what is there is kept: %w", err)}
+		return fatal{fmt.Errorf("the destination is full: enlarge its claim, and start again; the copied data is kept: %w", err)}
 	}
 	if err != nil {
 		return fatal{err}
@@ -286,7 +286,7 @@ func (j *ranged) receive(w *worker, f wire.Frame) (bool, error) {
 			return false, fatal{err}
 		}
 		if next, length := j.left(); offset < next || int64(len(data)) > next+length-offset {
-			return false, fatal{fmt.Errorf("%w: %d bytes at %d of %.200q, which nobody asked for", codec.ErrMalformed, len(data), offset, j.large.entry.Path)}
+			return false, fatal{fmt.Errorf("%w: %d bytes at %d of %.200q, which were not requested", codec.ErrMalformed, len(data), offset, j.large.entry.Path)}
 		}
 		if _, err := j.large.file.WriteAt(data, offset); err != nil {
 			return false, full(err)

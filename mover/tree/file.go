@@ -72,7 +72,7 @@ func (c *Cursor) OpenToWrite(path string) (*File, error) {
 func (c *Cursor) Create(path string) (*File, error) {
 	fd, err := c.openName(path, unix.O_RDWR|unix.O_CREAT|unix.O_EXCL, 0o600)
 	if errors.Is(err, unix.EEXIST) {
-		return nil, fmt.Errorf("%w: nothing was there before, so this file system takes two names for one, or somebody else writes here", err)
+		return nil, fmt.Errorf("%w: the name was free before, so this file system treats two names as one, or another process writes here", err)
 	}
 	if err != nil {
 		return nil, err

@@ -59,7 +59,7 @@ func (w *IndexWriter) write(b []byte) {
 	binary.BigEndian.PutUint32(b, uint32(len(b)-4))
 	w.buffer = b
 	if w.size += int64(len(b)); w.err == nil && w.size > MaxIndex-4096 {
-		w.err = fmt.Errorf("what is known of so many files takes more than %d bytes", int64(MaxIndex))
+		w.err = fmt.Errorf("the index of these files takes more than %d bytes", int64(MaxIndex))
 	}
 	if w.err == nil {
 		_, w.err = w.out.Write(b)
@@ -110,7 +110,7 @@ type Index struct {
 }
 
 // ErrNoIndex is the error for an index that is missing, damaged, or of another reading: then nothing is known.
-var ErrNoIndex = errors.New("there is no whole index")
+var ErrNoIndex = errors.New("there is no complete index")
 
 // OpenIndex verifies the digest of an index and returns a reader from its start. The index counts if its
 // reading holds for the present one.
@@ -124,7 +124,7 @@ func OpenIndex(file *os.File, now differ.Reading) (*Index, error) {
 		return nil, fmt.Errorf("%w: %w", ErrNoIndex, err)
 	}
 	if !then.Holds(now) {
-		return nil, fmt.Errorf("%w: what is kept is of %+v, and this reading is %+v", ErrNoIndex, then, now)
+		return nil, fmt.Errorf("%w: the index is of %+v, and this reading is %+v", ErrNoIndex, then, now)
 	}
 	return x, nil
 }
@@ -160,7 +160,7 @@ func whole(file *os.File) error {
 func (x *Index) Find(path string) (*differ.Record, error) {
 	for !x.ended && (x.last == nil || entry.Compare(x.last.Path, path) < 0) {
 		if err := x.read(); err != nil {
-			return nil, fmt.Errorf("reading what is known of %q: %w", path, err)
+			return nil, fmt.Errorf("reading the index of %q: %w", path, err)
 		}
 	}
 	if x.ended || x.last.Path != path {

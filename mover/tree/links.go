@@ -34,7 +34,7 @@ func (l *Links) Resolve(e *entry.Entry) error {
 	const fixed = 160 // bytes in the map, about
 	if !seen {
 		if l.size += len(e.Path) + fixed; l.size > l.limit {
-			return fmt.Errorf("%d files have names that were not met yet (hard links), the last one is %.200q: more than fit into %d MiB; give the mover fewer at once", len(l.first)+1, e.Path, l.limit>>20)
+			return fmt.Errorf("%d files have names that were not listed yet (hard links), the last one is %.200q: more than fit into %d MiB; move fewer at once", len(l.first)+1, e.Path, l.limit>>20)
 		}
 		l.first[e.Inode] = &named{path: e.Path, left: e.Names - 1}
 		return nil

@@ -147,7 +147,7 @@ func (l *lister) walk(ctx context.Context, queue, work chan<- *reading) error {
 		}
 	}
 	if l.options.Settled && walk.Vanished > 0 {
-		return fmt.Errorf("%d entries of %s vanished while it was listed: somebody else writes there; find who mounts the volume", walk.Vanished, l.tree.name)
+		return fmt.Errorf("%d entries of %s vanished while it was listed: another process writes there; find what mounts the volume", walk.Vanished, l.tree.name)
 	}
 	return nil
 }
@@ -222,7 +222,7 @@ func (l *lister) add(r *reading) error {
 	if r.err != nil {
 		moving := errors.Is(r.err, ErrChanged) || Gone(r.err)
 		if l.options.Settled && moving {
-			return fmt.Errorf("%s/%s: %w: somebody else writes there; find who mounts the volume", l.tree.name, e.Path, r.err)
+			return fmt.Errorf("%s/%s: %w: another process writes there; find what mounts the volume", l.tree.name, e.Path, r.err)
 		}
 		if !moving {
 			return fmt.Errorf("reading %s/%s: %w", l.tree.name, e.Path, r.err)

@@ -112,7 +112,7 @@ func (w *Walker) look(l *level, name string) (*entry.Entry, error) {
 		return nil, err
 	}
 	if e.Inode.Dev != w.tree.dev {
-		return nil, fmt.Errorf("%s/%s is the root of another file system, or of a subvolume: a volume is moved by itself; unmount it there, or move it as a volume of its own", w.tree.name, path)
+		return nil, fmt.Errorf("%s/%s is the root of another file system, or of a subvolume: a mover copies one file system; unmount it there, or move it as a volume of its own", w.tree.name, path)
 	}
 	if e.Kind == entry.Directory {
 		w.pending = e

@@ -232,5 +232,5 @@ func Unexpected(f Frame) error {
 		r := codec.NewReader(f.Payload)
 		return fmt.Errorf("the peer says: %q", string(r.Bytes(MaxText)))
 	}
-	return fmt.Errorf("%w: a frame of type %d, which is not what was asked for", codec.ErrMalformed, f.Type)
+	return fmt.Errorf("%w: a frame of type %d, which was not requested", codec.ErrMalformed, f.Type)
 }

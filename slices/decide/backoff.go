@@ -60,7 +60,7 @@ func (d *decider) replaceEnded(pod *Pod) {
 	if !again {
 		*last = Failure{Ordinal: pod.Ordinal}
 	} else if left := last.backoff() - d.Now.Sub(last.At); left > 0 && !pod.AskedToGo && d.wanted(pod.Ordinal) {
-		d.hold(pod.Ordinal, HeldBackoff, fmt.Sprintf("it has ended, as %d have before it: another one is made after a while", last.Count))
+		d.hold(pod.Ordinal, HeldBackoff, fmt.Sprintf("it has ended, as have %d before it: the next one is created after a backoff", last.Count))
 		d.lookAgain(left)
 		return
 	}

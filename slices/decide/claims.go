@@ -71,7 +71,7 @@ func (d *decider) advance(pod *Pod) {
 		d.hold(pod.Ordinal, HeldClaims, fmt.Sprintf("its claims grow: claim %s has not grown yet", pod.Growth.Claim))
 	case AwaitsFileSystem:
 		if pod.Growth.Anew {
-			d.hold(pod.Ordinal, HeldClaims, fmt.Sprintf("the file system of claim %s has not grown yet, and the pod was made anew for it: if that lasts, the events of the claim say why", pod.Growth.Claim))
+			d.hold(pod.Ordinal, HeldClaims, fmt.Sprintf("the file system of claim %s has not grown yet, although the pod was recreated for it: if that lasts, see the events of the claim", pod.Growth.Claim))
 			return
 		}
 		d.hold(pod.Ordinal, HeldClaims, fmt.Sprintf("its claims grow: the file system of claim %s has not grown yet", pod.Growth.Claim))
@@ -91,5 +91,5 @@ func (d *decider) advance(pod *Pod) {
 }
 
 func infeasibleMessage(pod *Pod) string {
-	return fmt.Sprintf("claim %s cannot grow to what its template asks for, says its driver: mend that, or set spec.volumeClaimUpdateStrategy.type: %s to go on with the claims as they are", pod.Growth.Claim, api.OnClaimDelete)
+	return fmt.Sprintf("claim %s cannot grow to the size in its template, its driver reports: fix that, or set spec.volumeClaimUpdateStrategy.type: %s to continue with unchanged claims", pod.Growth.Claim, api.OnClaimDelete)
 }

@@ -41,7 +41,7 @@ func (d *decider) settleInPlace() {
 		case pod.InPlace.Waits != "":
 			d.hold(pod.Ordinal, HeldResize, "its node does not resize it: "+pod.InPlace.Waits)
 		default:
-			d.hold(pod.Ordinal, HeldInPlace, "its containers do not run what it was updated to yet")
+			d.hold(pod.Ordinal, HeldInPlace, "its containers do not run the update yet")
 		}
 	}
 }

@@ -21,6 +21,6 @@ func (d *decider) rangeWarning() string {
 	if d.Spec.Deleting || givenUp <= kept || begun <= kept {
 		return ""
 	}
-	return fmt.Sprintf("%d ordinals are given up and %d begun in one step, and %d stay: what the application keeps in a majority of its pods may be lost; "+
+	return fmt.Sprintf("%d ordinals are removed and %d added in one step, and %d stay: data that the application keeps in a majority of its pods may be lost; "+
 		"to keep more of them, change ordinals.start and replicas in smaller steps", givenUp, begun, kept)
 }

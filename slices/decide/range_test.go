@@ -13,8 +13,8 @@ func TestRangeWarning(t *testing.T) {
 		in   Input
 		want string
 	}{
-		{"U-09 nothing stays", slice(3, "a a a").moved(5), "3 ordinals are given up and 3 begun in one step, and 0 stay"},
-		{"U-09 one of three stays", slice(3, "a a a").moved(2), "2 ordinals are given up and 2 begun in one step, and 1 stay"},
+		{"U-09 nothing stays", slice(3, "a a a").moved(5), "3 ordinals are removed and 3 added in one step, and 0 stay"},
+		{"U-09 one of three stays", slice(3, "a a a").moved(2), "2 ordinals are removed and 2 added in one step, and 1 stay"},
 		{"U-09 two of three stay", slice(3, "a a a").moved(1), ""},
 		{"U-09 as many stay as go", slice(4, "a a a a").moved(2), ""},
 		{"U-09 a scale-down", slice(1, "a a a a"), ""},

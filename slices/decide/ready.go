@@ -45,10 +45,10 @@ func (d rollout) readiness(p Progress) Readiness {
 	}
 	message := fmt.Sprintf("%d of %d pods are available", available, len(d.owned))
 	if outdated > 0 {
-		message += fmt.Sprintf(", %d are to be updated to revision %s", outdated, d.Revisions.Update)
+		message += fmt.Sprintf(", %d need an update to revision %s", outdated, d.Revisions.Update)
 	}
 	if leaving > 0 {
-		message += fmt.Sprintf(", %d are to go", leaving)
+		message += fmt.Sprintf(", %d must be deleted", leaving)
 	}
 	not := func(reason string) Readiness { return Readiness{Reason: reason, Message: message} }
 	switch {

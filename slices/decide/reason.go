@@ -76,7 +76,7 @@ func (d *decider) remove(pod *Pod, reason api.TerminationReason) {
 	case pod.HeldForDelete:
 		d.hold(pod.Ordinal, HeldPreDelete, "lifecycle.preDelete holds it back before it is deleted")
 	case left > 0:
-		d.hold(pod.Ordinal, HeldTerminationGrace, "it is told that it will be deleted: "+string(reason))
+		d.hold(pod.Ordinal, HeldTerminationGrace, "it is notified of its deletion: "+string(reason))
 		d.lookAgain(left)
 	default:
 		d.act(Delete, pod, pod.Revision, reason)

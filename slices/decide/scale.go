@@ -55,7 +55,7 @@ func (d scaling) create() {
 	}
 	if d.strategy.together && !d.Spec.Paused && d.oldRemain() {
 		for _, ordinal := range rest {
-			d.hold(ordinal, HeldOldPods, "it is made when all pods of old revisions are gone")
+			d.hold(ordinal, HeldOldPods, "it is created when no pod of an old revision exists")
 		}
 		return
 	}
@@ -118,7 +118,7 @@ func (d scaling) createInOrder(missing []int32) {
 	}
 	for _, ordinal := range missing {
 		if ordinal != waitsFor {
-			d.hold(ordinal, HeldPredecessor, fmt.Sprintf("it is made when ordinal %d is available", waitsFor))
+			d.hold(ordinal, HeldPredecessor, fmt.Sprintf("it is created when ordinal %d is available", waitsFor))
 		}
 	}
 }
@@ -138,7 +138,7 @@ func (d scaling) createFreely(missing []int32) {
 		switch {
 		case !d.makeable(ordinal):
 		case most <= 0:
-			d.hold(ordinal, HeldScaleStrategy, fmt.Sprintf("it is made when fewer than %d pods are unavailable (scaleStrategy)", d.Spec.ScaleMaxUnavailable))
+			d.hold(ordinal, HeldScaleStrategy, fmt.Sprintf("it is created when fewer than %d pods are unavailable (scaleStrategy)", d.Spec.ScaleMaxUnavailable))
 		default:
 			d.make(ordinal)
 			most--
@@ -148,7 +148,7 @@ func (d scaling) createFreely(missing []int32) {
 
 func (d scaling) makeable(ordinal int32) bool {
 	if slices.Contains(d.StaleClaims, ordinal) {
-		d.hold(ordinal, HeldStaleClaim, "a claim belongs to its former pod, and must be gone first")
+		d.hold(ordinal, HeldStaleClaim, "a claim of its former pod must be deleted first")
 		return false
 	}
 	return true
@@ -225,7 +225,7 @@ func (d scaling) scaleDownFreely(condemned []*Pod) {
 			d.remove(pod, d.leaving())
 			continue
 		}
-		d.hold(pod.Ordinal, HeldScaleDown, "it goes when a pod has been made for every ordinal")
+		d.hold(pod.Ordinal, HeldScaleDown, "it is deleted when every ordinal has a pod")
 	}
 }
 
@@ -240,14 +240,14 @@ func (d scaling) scaleDownInOrder(condemned []*Pod) {
 	blocker := ""
 	switch {
 	case first.Terminating:
-		blocker = fmt.Sprintf("it goes when ordinal %d is gone", first.Ordinal)
+		blocker = fmt.Sprintf("it is deleted after ordinal %d", first.Ordinal)
 	case d.firstOwnedUnavailable() >= 0:
-		blocker = fmt.Sprintf("it goes when ordinal %d is available", d.firstOwnedUnavailable())
+		blocker = fmt.Sprintf("it is deleted when ordinal %d is available", d.firstOwnedUnavailable())
 	case !d.serving(first) && first != last && !ended(first) && !d.outdated(first):
-		blocker = fmt.Sprintf("it goes when it is available, or ordinal %d is", last.Ordinal)
+		blocker = fmt.Sprintf("it is deleted when it is available, or ordinal %d is", last.Ordinal)
 	default:
 		d.remove(first, d.leaving())
-		blocker = fmt.Sprintf("it goes when ordinal %d is gone", first.Ordinal)
+		blocker = fmt.Sprintf("it is deleted after ordinal %d", first.Ordinal)
 		condemned = condemned[1:]
 	}
 	for _, pod := range condemned {
@@ -305,7 +305,7 @@ func (d scaling) endSurge() {
 		}
 		d.going[ordinal] = true
 		if before >= 0 && !pod.Terminating && !ended(pod) {
-			d.hold(ordinal, HeldScaleDown, fmt.Sprintf("it goes when ordinal %d is gone", before))
+			d.hold(ordinal, HeldScaleDown, fmt.Sprintf("it is deleted after ordinal %d", before))
 			continue
 		}
 		d.endStandIn(pod)
@@ -321,6 +321,6 @@ func (d scaling) endStandIn(pod *Pod) {
 	case down(pod) || d.spend(pod): // it replaces no other pod
 		d.remove(pod, d.leaving())
 	default:
-		d.hold(pod.Ordinal, HeldBudget, "it goes when others are available in its place")
+		d.hold(pod.Ordinal, HeldBudget, "it is deleted when others are available in its place")
 	}
 }

@@ -145,12 +145,12 @@ func TestWhoIsWaitedFor(t *testing.T) {
 		ordinal int32
 		want    string
 	}{
-		"a pod is made":          {slice(4, "b b- b- .", settled), 3, "it is made when ordinal 1 is available"},
-		"a pod is scaled away":   {slice(3, "b b- b- b", settled), 3, "it goes when ordinal 1 is available"},
-		"the next one":           {slice(1, "b b b", settled), 1, "it goes when ordinal 2 is gone"},
-		"a stand-in":             {slice(2, "b b b b", settled, surge(1)), 2, "it goes when ordinal 3 is gone"},
+		"a pod is made":          {slice(4, "b b- b- .", settled), 3, "it is created when ordinal 1 is available"},
+		"a pod is scaled away":   {slice(3, "b b- b- b", settled), 3, "it is deleted when ordinal 1 is available"},
+		"the next one":           {slice(1, "b b b", settled), 1, "it is deleted after ordinal 2"},
+		"a stand-in":             {slice(2, "b b b b", settled, surge(1)), 2, "it is deleted after ordinal 3"},
 		"a pod asked to go":      {slice(2, "b- b*", settled), 1, "it waits until fewer than maxUnavailable (1) pods are unavailable"},
-		"one below it, and more": {slice(4, "b- b- . .", settled), 3, "it is made when ordinal 0 is available"},
+		"one below it, and more": {slice(4, "b- b- . .", settled), 3, "it is created when ordinal 0 is available"},
 	} {
 		var got []string
 		for _, h := range Decide(tc.in).Held {

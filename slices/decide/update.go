@@ -69,7 +69,7 @@ func (d updates) budgetMessage(pod *Pod) string {
 		return d.waitsForBudget()
 	}
 	return "it is not Ready, and may have been available at the current revision: " + d.waitsForBudget() +
-		fmt.Sprintf("; updateStrategy.rollingUpdate.unhealthyPodEvictionPolicy: %s has it replaced at once, and so does deleting the pod", api.AlwaysAllow)
+		fmt.Sprintf("; to replace it at once, set updateStrategy.rollingUpdate.unhealthyPodEvictionPolicy: %s, or delete the pod", api.AlwaysAllow)
 }
 
 func (d updates) waitsForBudget() string {
@@ -78,7 +78,7 @@ func (d updates) waitsForBudget() string {
 	}
 	message := fmt.Sprintf("it waits until fewer than maxUnavailable (%d) pods are unavailable", d.Spec.MaxUnavailable)
 	if d.Spec.Split && d.Spec.MaxSurge > 0 {
-		message += fmt.Sprintf("; none stands in (maxSurge), for another slice may own the ordinals above (annotation %s; %q says that none does)", api.SplitAnnotationKey, api.NotSplit)
+		message += fmt.Sprintf("; no surge pod is created, because another slice may own the ordinals above (annotation %s; %q declares that none does)", api.SplitAnnotationKey, api.NotSplit)
 	}
 	return message
 }
@@ -140,7 +140,7 @@ func (d updates) excluded(pod *Pod) (reason, message string) {
 	case d.rollingBack:
 		return HeldRollback, d.rollBackMessage()
 	case d.impossible(pod) && !d.outdated(pod):
-		return HeldInPlaceOnly, fmt.Sprintf("the file system of claim %s grows when the pod is made anew, and the policy is InPlaceOnly: delete the pod", pod.Growth.Claim)
+		return HeldInPlaceOnly, fmt.Sprintf("the file system of claim %s grows when the pod is recreated, and the policy is InPlaceOnly: delete the pod", pod.Growth.Claim)
 	case d.impossible(pod):
 		return HeldInPlaceOnly, d.impossibleMessage(pod)
 	default:
@@ -154,14 +154,14 @@ func (d updates) impossibleMessage(pod *Pod) string {
 	if d.infeasible(pod) {
 		message += ", and its node says: " + pod.InPlace.Waits
 	}
-	return message + "; take the change back, or set updateStrategy.rollingUpdate.podUpdatePolicy to InPlaceIfPossible to have the pod made anew"
+	return message + "; revert the change, or set updateStrategy.rollingUpdate.podUpdatePolicy to InPlaceIfPossible to recreate the pod"
 }
 
 func (d updates) rollBackMessage() string {
 	if d.Progress.Refused != "" {
-		return "the update has failed, and the API server refuses to take it back"
+		return "the update has failed, and the API server refuses its rollback"
 	}
-	return "the update has failed and is taken back"
+	return "the update has failed and is rolled back"
 }
 
 func (d updates) pausedMessage() string {

@@ -118,7 +118,7 @@ func (c claimControl) growClaims(ctx context.Context, ordinal int32) error {
 		next.Spec.Resources.Requests = *observe.Shortfall(template, claim)
 		if err := c.Client.Patch(ctx, next, client.MergeFromWithOptions(claim, client.MergeFromWithOptimisticLock{})); err != nil {
 			c.event(claim, corev1.EventTypeWarning, "FailedUpdatePVC", "Grow", "claim %s: %v", claim.Name, err)
-			return fmt.Errorf("growing claim %s: %w; does its StorageClass allow volume expansion? Set allowVolumeExpansion: true on it, or spec.volumeClaimUpdateStrategy.type: %s to go on with the claims as they are", claim.Name, err, api.OnClaimDelete)
+			return fmt.Errorf("growing claim %s: %w; does its StorageClass allow volume expansion? Set allowVolumeExpansion: true on it, or spec.volumeClaimUpdateStrategy.type: %s to continue with unchanged claims", claim.Name, err, api.OnClaimDelete)
 		}
 	}
 	return nil

@@ -11,7 +11,7 @@ import (
 
 var writesTotal = metric.Counter(metric.Definition{
 	Name: "sliceshift_statefulset_writes_total", Labels: []string{"verb", "result"},
-	Help: "What was done to pods and claims of all StatefulSets, and status writes, by verb and result: done, conflict (the object had changed), refused, failed (no answer, or the API server's fault).",
+	Help: "Writes to pods, claims and status of all StatefulSets, by verb and result: done, conflict (the object had changed), refused, failed (no answer, or the API server's fault).",
 	Use:  "refused is a quota or an admission policy; failed an API server that does not answer.",
 })
 

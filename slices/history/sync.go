@@ -103,7 +103,7 @@ func (p *pass) recheck(ctx context.Context) error {
 	case err != nil:
 		return fmt.Errorf("reading StatefulSet %s/%s before it takes over a revision: %w", p.set.Namespace, p.set.Name, err)
 	case live.UID != p.set.UID:
-		return fmt.Errorf("StatefulSet %s/%s was made anew (UID %s, not %s): nothing is taken over for the former one", p.set.Namespace, p.set.Name, live.UID, p.set.UID)
+		return fmt.Errorf("StatefulSet %s/%s was recreated (UID %s, not %s): the former one takes over no revision", p.set.Namespace, p.set.Name, live.UID, p.set.UID)
 	case live.DeletionTimestamp != nil:
 		return fmt.Errorf("StatefulSet %s/%s is being deleted: it takes over no revision", p.set.Namespace, p.set.Name)
 	}
@@ -211,7 +211,7 @@ func (p *pass) adopt(ctx context.Context, revision *appsv1.ControllerRevision) (
 // release removes the set's owner reference from a revision.
 func (p *pass) release(ctx context.Context, revision *appsv1.ControllerRevision) error {
 	refs := p.otherOwners(revision)
-	_, err := p.patch(ctx, revision, "letting go of", func(next *appsv1.ControllerRevision) { next.OwnerReferences = refs })
+	_, err := p.patch(ctx, revision, "releasing", func(next *appsv1.ControllerRevision) { next.OwnerReferences = refs })
 	return client.IgnoreNotFound(err)
 }
 
@@ -296,7 +296,7 @@ func (p *pass) prune(ctx context.Context, revision *appsv1.ControllerRevision) e
 func (p *pass) remove(ctx context.Context, revision *appsv1.ControllerRevision) error {
 	err := p.Client.Delete(ctx, revision, client.Preconditions{UID: &revision.UID, ResourceVersion: &revision.ResourceVersion})
 	if client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("deleting ControllerRevision %s/%s, which nobody needs: %w", revision.Namespace, revision.Name, advised(err))
+		return fmt.Errorf("deleting the unused ControllerRevision %s/%s: %w", revision.Namespace, revision.Name, advised(err))
 	}
 	return nil
 }

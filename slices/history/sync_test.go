@@ -276,7 +276,7 @@ func TestRaces(t *testing.T) {
 		want string
 	}{
 		"K-035 it is being deleted": {going(webSet("web:1")), "StatefulSet shop/web is being deleted"},
-		"it was made anew":          {remade(webSet("web:1")), "StatefulSet shop/web was made anew (UID other, not set)"},
+		"it was made anew":          {remade(webSet("web:1")), "StatefulSet shop/web was recreated (UID other, not set)"},
 		"it is gone":                {nil, "reading StatefulSet shop/web before it takes over a revision"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -312,7 +312,7 @@ func TestErrors(t *testing.T) {
 		"adopt":  {webSet("web:1"), revisions{orphaned(past("a", 1, "web:1"))}, conflict, []string{"taking over ControllerRevision shop/a", "tried again"}},
 		"number": {at(webSet("web:1"), "b"), revisions{past("a", 1, "web:1"), past("b", 2, "web:2")}, conflict, []string{"renumbering ControllerRevision shop/a"}},
 		"delete": {at(limited(webSet("web:2"), 0), "b"), revisions{past("a", 1, "web:1"), past("b", 2, "web:2")}, conflict, []string{"deleting ControllerRevision shop/a"}},
-		"let go": {at(webSet("web:1"), "a"), revisions{past("a", 1, "web:1"), labelled(past("b", 2, "web:2"), "x")}, forbidden, []string{"letting go of ControllerRevision shop/b"}},
+		"let go": {at(webSet("web:1"), "a"), revisions{past("a", 1, "web:1"), labelled(past("b", 2, "web:2"), "x")}, forbidden, []string{"releasing ControllerRevision shop/b"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			objects := []client.Object{tc.set}

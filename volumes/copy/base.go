@@ -66,11 +66,11 @@ func (v view) unbased() string {
 	driver, _ := volumes.DriverOf(v.Giver.Volume.Handle)
 	switch {
 	case driver == "":
-		return fmt.Sprintf("volume %s is of no CSI driver", v.Giver.Volume.Name)
+		return fmt.Sprintf("volume %s has no CSI driver", v.Giver.Volume.Name)
 	case side.Trouble != "":
 		return fmt.Sprintf("cluster %s: %s", side.Cluster, side.Trouble)
 	case !side.Asked:
-		return "nobody has asked whether a snapshot can be taken"
+		return "support for snapshots has not been checked"
 	case !side.Served:
 		return fmt.Sprintf("cluster %s has no API snapshot.storage.k8s.io/v1", side.Cluster)
 	case side.Class == "":
@@ -125,8 +125,8 @@ func (v view) baseless(why string) volumes.Verdict {
 		return v.cold(why)
 	}
 	return blocked(volumes.ReasonCopyNotWarm,
-		fmt.Sprintf("no warm pass can read a snapshot of claim %s/%s: %s. copy.warm of claim template %s is Snapshot, so that nothing is stopped before a warm pass", v.Giver.Ref.Namespace, v.Giver.Ref.Name, why, v.Template),
-		fmt.Sprintf("have a VolumeSnapshotClass of its driver there with deletionPolicy: Delete, and a StorageClass with reclaimPolicy: Delete; without warm passes: copy.warm: None in spec.volumes, or --volume %s=copy,warm=none", v.Template))
+		fmt.Sprintf("no warm pass can read a snapshot of claim %s/%s: %s. copy.warm of claim template %s is Snapshot, so its ordinal is not stopped before a warm pass", v.Giver.Ref.Namespace, v.Giver.Ref.Name, why, v.Template),
+		fmt.Sprintf("create a VolumeSnapshotClass of its driver there with deletionPolicy: Delete, and a StorageClass with reclaimPolicy: Delete; to copy without warm passes: copy.warm: None in spec.volumes, or --volume %s=copy,warm=none", v.Template))
 }
 
 // dropBase deletes that claim, and then the snapshot. It is done when neither exists.
@@ -168,8 +168,8 @@ func (v view) onBase(verb volumes.Verb) volumes.Verdict {
 // foreignBase returns the problem of an object under one of this migration's names that it has not created.
 func (v view) foreignBase(kind, resource string, ref volumes.Ref) volumes.Verdict {
 	return blocked(volumes.ReasonForeignSnapshot,
-		fmt.Sprintf("%s %s/%s has the name of what a warm pass reads, and this migration has not made it: what is in it is not known", kind, ref.Namespace, ref.Name),
-		"it is not deleted: give that object another name: "+v.Giver.Command("describe %s -n %s %s", resource, ref.Namespace, ref.Name))
+		fmt.Sprintf("%s %s/%s has a name that a warm pass needs, and this migration did not create it: its content is unknown", kind, ref.Namespace, ref.Name),
+		"the migration does not delete it: recreate that object under another name: "+v.Giver.Command("describe %s -n %s %s", resource, ref.Namespace, ref.Name))
 }
 
 // says formats the trouble that an object reports; empty if none.

@@ -21,10 +21,10 @@ func (v view) coldly() volumes.Verdict {
 		return volumes.Verdict{}
 	}
 	return blocked(volumes.ReasonCopyOverBudget,
-		fmt.Sprintf("claim %s/%s of claim template %s cannot be copied while its ordinal runs: %s. It holds up to %s: its ordinal would be down for about %s, %s for the copy and %s for reading it again, and copy.downtimeBudget is %s",
+		fmt.Sprintf("claim %s/%s of claim template %s cannot be copied while its ordinal runs: %s. It holds up to %s, so its ordinal would be down for about %s, %s to copy it and %s to read it again. copy.downtimeBudget is %s",
 			v.Giver.Ref.Namespace, v.Giver.Ref.Name, v.Template, done.Refused, size(p.bytes), rounded(p.downtime()), rounded(p.delta), rounded(p.proof), v.budget()),
-		fmt.Sprintf("say that it may be down for its whole copy: --volume %[1]s=copy,...,warm=none, or copy.warm: None for claim template %[1]s in spec.volumes; or raise copy.downtimeBudget: downtime=%[2]s; or name the moment: cutover=now. "+
-			"Once the cause is removed, have it tried again: warm=mount. Nothing is stopped until then", v.Template, short(p.roomy())))
+		fmt.Sprintf("allow the downtime of a whole copy: --volume %[1]s=copy,...,warm=none, or copy.warm: None for claim template %[1]s in spec.volumes; or raise copy.downtimeBudget: downtime=%[2]s; or cut over now: cutover=now. "+
+			"Once the cause is removed, retry with warm=mount. The ordinal is not stopped until then", v.Template, short(p.roomy())))
 }
 
 // projectCold returns the projected downtime for a copy of the claim's full capacity.

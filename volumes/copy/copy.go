@@ -70,7 +70,7 @@ func unasked(pair volumes.Pair) *volumes.Problem {
 	case asked.Image == "":
 		return &volumes.Problem{
 			Reason:  volumes.ReasonCopyImageMissing,
-			Message: "method Copy runs pods of an image with the mover, and none is named for claim template " + template,
+			Message: "method Copy runs pods with the mover's image, and none is set for claim template " + template,
 			Remedy:  fmt.Sprintf("name the image of the manager, of this version: --volume %[1]s=copy,image=IMAGE, or copy.image for claim template %[1]s in spec.volumes", template),
 		}
 	case asked.Size > 0 && asked.Size < asked.Needed:

@@ -14,8 +14,8 @@ func (v view) entrance() volumes.Verdict {
 	case v.relays():
 		return volumes.Verdict{}
 	case asked.Export && asked.ExportVersion == "": // an existing Service is not deleted for one that cannot be exported
-		return blocked(api.ReasonExportUnsupported, "copy.serviceType asks for exports, and the cluster that is copied to does not serve ServiceExport (multicluster.x-k8s.io)",
-			"install what serves it there, or set copy.serviceType to another one, or copy.transport to Relay: it is tried again by itself")
+		return blocked(api.ReasonExportUnsupported, "copy.serviceType needs exports, but the receiving cluster does not serve ServiceExport (multicluster.x-k8s.io)",
+			"install a multi-cluster services controller there, or set copy.serviceType to another type, or copy.transport to Relay; the copy then continues")
 	case !made.Leaving.IsZero():
 		return v.waits("Service %s/%s is deleted%s", in.Ref.Namespace, in.Ref.Name, volumes.KeptBy(made.Keeps))
 	case !made.Found:
@@ -50,7 +50,7 @@ func (v view) closed() volumes.Verdict {
 func (v view) reached() volumes.Verdict {
 	if in := v.c.Incoming; v.c.Asked.Address == "" && v.c.Entrance.Address == "" && !v.relays() {
 		if why := v.c.Entrance.Refused; why != "" {
-			return v.waits("Service %s/%s is exported, which says %s", in.Ref.Namespace, in.Ref.Name, why)
+			return v.waits("Service %s/%s is exported: its ServiceExport says %s", in.Ref.Namespace, in.Ref.Name, why)
 		}
 		return v.waits("Service %s/%s has an address", in.Ref.Namespace, in.Ref.Name)
 	}

@@ -25,9 +25,9 @@ func (v view) notNew() volumes.Verdict {
 			return v.begin()
 		}
 		return blocked(volumes.ReasonCopyNotEmpty,
-			fmt.Sprintf("claim %s/%s is not copied: volume %s, which claim %s/%s got for it, is not new: it has %q. Nothing was written there: a copy removes all that the ordinal does not have",
+			fmt.Sprintf("claim %s/%s is not copied: volume %s, which claim %s/%s got for it, is not empty and has %q. Nothing was written there, because a copy deletes all that the source does not have",
 				v.Giver.Ref.Namespace, v.Giver.Ref.Name, in.Volume.Name, in.Ref.Namespace, in.Ref.Name, v.c.Attempt.Holds),
-			fmt.Sprintf("look whose it is: %s. Name a class that makes new volumes (--storage-class %s=CLASS), or have that one give each claim a directory of its own; then let go of this one, whose disk is kept: %s",
+			fmt.Sprintf("find its owner: %s. Name a class that creates empty volumes (--storage-class %s=CLASS), or configure this one to give each claim its own directory; then delete this claim, whose disk is kept: %s",
 				in.DescribeVolume(), v.Template, in.Delete()))
 	})
 }

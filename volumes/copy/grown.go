@@ -25,7 +25,7 @@ func (v view) grow() volumes.Verdict {
 func (v view) tooSmall() volumes.Verdict {
 	in := v.c.Incoming
 	return blocked(volumes.ReasonCopySizeTooSmall,
-		fmt.Sprintf("claim %s/%s has become larger while it was copied: it has %d bytes, and its copy in claim %s/%s has %d, so that it may not fit", v.Giver.Ref.Namespace, v.Giver.Ref.Name, v.c.Asked.Needed, in.Ref.Namespace, in.Ref.Name, in.Volume.Size),
-		fmt.Sprintf("have the copy grow, where its storage class allows that: %s; or have the ordinal go back: spec.mode: Rollback",
+		fmt.Sprintf("claim %s/%s grew while it was copied: it has %d bytes, and its copy in claim %s/%s has %d, so it may not fit", v.Giver.Ref.Namespace, v.Giver.Ref.Name, v.c.Asked.Needed, in.Ref.Namespace, in.Ref.Name, in.Volume.Size),
+		fmt.Sprintf("grow the copy, if its storage class allows that: %s; or return the ordinal: spec.mode: Rollback",
 			in.Command("patch pvc -n %s %s --type=merge -p %s", in.Ref.Namespace, in.Ref.Name, fmt.Sprintf(`{"spec":{"resources":{"requests":{"storage":"%d"}}}}`, v.c.Asked.Needed))))
 }

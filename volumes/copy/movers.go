@@ -101,7 +101,7 @@ func (v view) need(role volumes.Role) volumes.Verdict {
 	case m.Fence != v.Fence:
 		return v.onMover(volumes.MarkMover, role)
 	case m.Key == "":
-		return v.waits("the %s pod %s has made its key%s", role, v.pod(role), trouble(m))
+		return v.waits("the %s pod %s has created its key%s", role, v.pod(role), trouble(m))
 	}
 	return volumes.Verdict{}
 }
@@ -139,8 +139,8 @@ func (v view) ends(role volumes.Role) volumes.Verdict {
 // using the claim.
 func (v view) foreignPod(role volumes.Role) volumes.Verdict {
 	namespace, name := v.ref(role).Namespace, v.pod(role)
-	return blocked(volumes.ReasonForeignPod, fmt.Sprintf("pod %s/%s has the name of a %s, and this migration has not made it: what it does to the claim is not known", namespace, name, role),
-		"look what it is, then remove it: "+v.describe(role))
+	return blocked(volumes.ReasonForeignPod, fmt.Sprintf("pod %s/%s has the name of a %s, and this migration did not create it: it may write to the claim", namespace, name, role),
+		"inspect it, then delete it: "+v.describe(role))
 }
 
 // removeAll deletes all movers, first the warm one, which runs beside the ordinal's own pod. Then it deletes
@@ -272,7 +272,7 @@ func did(m volumes.Mover) bool { return m.Ended && m.Result.Done }
 func (v view) compared() volumes.Verdict {
 	from, to := v.c.Sender.Result, v.c.Receiver.Result
 	if to.Root == "" || from.Root != to.Root {
-		return v.differs(cmp.Or(to.Differs, from.Differs, "the root of both"))
+		return v.differs(cmp.Or(to.Differs, from.Differs, "the root directory"))
 	}
 	if to.Verify == api.CopyVerifyChanged && v.c.Asked.Verify != api.CopyVerifyChanged {
 		return v.removeAll() // a full read was requested meanwhile
@@ -305,7 +305,7 @@ func cut(path string) string {
 // failed recreates a mover and its peer after a pause: another try may help.
 func (v view) failed(role volumes.Role) volumes.Verdict {
 	m := v.mover(role)
-	why := fmt.Sprintf("the %s pod %s failed: %s", role, v.pod(role), cmp.Or(m.Result.Message, m.Trouble, "it said nothing"))
+	why := fmt.Sprintf("the %s pod %s failed: %s", role, v.pod(role), cmp.Or(m.Result.Message, m.Trouble, "it reported nothing"))
 	if v.warming && v.c.Attempt.Warm.Trouble != cut(why) {
 		return v.troubled(v.c.Now, why)
 	}

@@ -53,7 +53,7 @@ func TestPlace(t *testing.T) {
 		t.Errorf("made: %+v", made.Copy)
 	}
 	starts := receives(func(*volumes.Mover) {})
-	if got := (Copy{}).Ahead(unplaced(t, starts)); !strings.Contains(got.Waits, "has made its key; another claim of the ordinal waits for the volume") {
+	if got := (Copy{}).Ahead(unplaced(t, starts)); !strings.Contains(got.Waits, "has created its key; another claim of the ordinal waits for the volume") {
 		t.Errorf("while it starts: %+v", got)
 	}
 	there := func(c *volumes.Copying) {
@@ -123,7 +123,7 @@ func TestPlaceFails(t *testing.T) {
 		t.Fatalf("nothing is recorded: %+v", recorded)
 	}
 	got := Copy{}.Ahead(unplaced(t, late, func(c *volumes.Copying) { c.Attempt = *recorded.Attempt }))
-	if got.Blocked == nil || got.Blocked.Reason != volumes.ReasonCopyStuck || !strings.Contains(got.Blocked.Message, "has got no volume, which another claim of the ordinal waits for") || !strings.Contains(got.Blocked.Message, "no node has room") {
+	if got.Blocked == nil || got.Blocked.Reason != volumes.ReasonCopyStuck || !strings.Contains(got.Blocked.Message, "Another claim of the ordinal waits for it") || !strings.Contains(got.Blocked.Message, "no node has room") {
 		t.Errorf("a person is told: %+v", got)
 	}
 	holds := receives(func(m *volumes.Mover) { m.Ended, m.Result.Holds = true, "ledger" })

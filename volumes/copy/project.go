@@ -136,11 +136,11 @@ func (v view) cutover() volumes.Verdict {
 	case p.downtime() <= v.budget():
 		return volumes.Verdict{}
 	case p.helps(v.budget()), p.settles(v.budget()):
-		return v.slowly(v.waits("the next warm pass of claim %s/%s has left less to the last one. %s", v.Giver.Ref.Namespace, v.Giver.Ref.Name, p))
+		return v.slowly(v.waits("the next warm pass of claim %s/%s has left less for the last pass. %s", v.Giver.Ref.Namespace, v.Giver.Ref.Name, p))
 	}
 	return blocked(volumes.ReasonCopyOverBudget,
 		fmt.Sprintf("claim %s/%s: %s. copy.downtimeBudget is %s, which is %s less, and more warm passes do not help", v.Giver.Ref.Namespace, v.Giver.Ref.Name, p, v.budget(), rounded(p.downtime()-v.budget())),
-		fmt.Sprintf("raise copy.downtimeBudget for claim template %[1]s in spec.volumes, to %[2]s say: --volume %[1]s=copy,...,downtime=%[2]s; or set copy.cutover: Now there (cutover=now), and it is stopped whatever is projected. The copy is kept warm meanwhile", v.Template, short(p.roomy())))
+		fmt.Sprintf("raise copy.downtimeBudget for claim template %[1]s in spec.volumes, for example to %[2]s: --volume %[1]s=copy,...,downtime=%[2]s; or set copy.cutover: Now there (cutover=now) to stop it despite the projection. The copy is kept warm meanwhile", v.Template, short(p.roomy())))
 }
 
 // atLook is the longest interval between checks whether the cutover time has come: the user may set another
@@ -166,7 +166,7 @@ func (v view) word() volumes.Verdict {
 		return verdict
 	}
 	return blocked(volumes.ReasonCopyAwaitsWord,
-		fmt.Sprintf("copy.cutover of claim %s/%s is %s, and no time is named: its ordinal is stopped when somebody says so. %s", v.Giver.Ref.Namespace, v.Giver.Ref.Name, cutover, expected), v.letGoOn())
+		fmt.Sprintf("copy.cutover of claim %s/%s is %s without a time: its ordinal is stopped only when you set cutover Now. %s", v.Giver.Ref.Namespace, v.Giver.Ref.Name, cutover, expected), v.letGoOn())
 }
 
 // String returns a sentence for users.
@@ -175,7 +175,7 @@ func (p projection) String() string {
 	if p.measured {
 		how = "measured"
 	}
-	text := fmt.Sprintf("It would be down for about %s: %s for pods and volumes, %s for what has changed since the last warm pass, %s for reading %s again, at %s a second as %s",
+	text := fmt.Sprintf("It would be down for about %s: %s for pods and volumes, %s for changes since the last warm pass, %s for reading %s again, at %s a second as %s",
 		rounded(p.downtime()), handover, rounded(p.delta), rounded(p.proof), size(p.bytes), size(p.rate), how)
 	if p.trusted > 0 {
 		text += fmt.Sprintf("; %s are not read again, since copy.verify is Changed", size(p.trusted))
@@ -207,11 +207,11 @@ func (v view) doubt() *volumes.Problem {
 	}
 	return &volumes.Problem{
 		Reason: volumes.ReasonCopyMayNotFit,
-		Message: fmt.Sprintf("copy.downtimeBudget of claim template %s is %s, and claim %s/%s holds up to %s: to read all of that again takes %s while its ordinal is down, besides %s for pods and volumes, even where both disks are read at %s a second, "+
-			"which is assumed until it is measured, and warm passes have left nothing else. An ordinal whose downtime is projected to be longer than the budget is not stopped: the move would stall with %s",
+		Message: fmt.Sprintf("copy.downtimeBudget of claim template %s is %s, and claim %s/%s holds up to %s. Reading that again takes %s while its ordinal is down, plus %s for pods and volumes, if both disks are read at %s a second, "+
+			"which is assumed until it is measured, and nothing has changed since the warm passes. The move would stall with %s, because an ordinal is not stopped if its projected downtime exceeds the budget",
 			v.Template, budget, v.Giver.Ref.Namespace, v.Giver.Ref.Name, size(p.bytes), rounded(p.proof), handover, size(p.rate), volumes.ReasonCopyOverBudget),
-		Remedy: fmt.Sprintf("say before how long it may be down, %[2]s at least: --volume %[1]s=copy,...,downtime=%[2]s, or copy.downtimeBudget: %[2]s for claim template %[1]s in spec.volumes, and more where its disks are slower; or have it stopped whatever is projected: cutover=now, or copy.cutover: Now. "+
-			"Where much less is in use than the claim has, leave it: once it was copied its bytes and both disks' rates are known", v.Template, short(p.roomy())),
+		Remedy: fmt.Sprintf("set the budget before the move, to at least %[2]s: --volume %[1]s=copy,...,downtime=%[2]s, or copy.downtimeBudget: %[2]s for claim template %[1]s in spec.volumes, and more if its disks are slower; or stop it despite the projection: cutover=now, or copy.cutover: Now. "+
+			"If the claim is mostly empty, leave it: the first copy measures its bytes and the rates of the disks", v.Template, short(p.roomy())),
 	}
 }
 

@@ -175,7 +175,7 @@ func TestDoubt(t *testing.T) {
 	}
 	for text, parts := range map[string][]string{
 		got.Message: {"30s", "east/data-web-0", "100Gi", "takes 50s", "10s for pods", "2Gi a second, which is assumed", "CopyOverBudget"},
-		got.Remedy:  {"2m at least", "data=copy,...,downtime=2m,", "copy.downtimeBudget: 2m for", "cutover=now"},
+		got.Remedy:  {"at least 2m", "data=copy,...,downtime=2m,", "copy.downtimeBudget: 2m for", "cutover=now"},
 	} {
 		for _, part := range parts {
 			if !strings.Contains(text, part) {

@@ -72,8 +72,8 @@ func (v view) slow() *volumes.Problem {
 	took := time.Duration(v.c.Asked.Needed/relayed) * time.Second
 	return &volumes.Problem{
 		Reason: volumes.ReasonCopyRelayed,
-		Message: fmt.Sprintf("copy.transport of claim template %s is Relay: all that is copied goes through the process that moves, and through both API servers. At %s a second, which is assumed until it is measured, claim %s/%s takes %s if it is full (%s); a proof is read by both sides themselves, and sends next to nothing",
+		Message: fmt.Sprintf("copy.transport of claim template %s is Relay: all data passes through the process that runs the move and through both API servers. At %s a second, which is assumed until it is measured, claim %s/%s takes %s if it is full (%s). The final comparison sends almost nothing, because each side reads its own disk",
 			v.Template, size(relayed), v.Giver.Ref.Namespace, v.Giver.Ref.Name, rounded(took), size(v.c.Asked.Needed)),
-		Remedy: fmt.Sprintf("where the source's pods reach the destination's, say how, and it is faster: --volume %[1]s=copy,...,transport=direct,service=load-balancer (node-port, cluster-ip), or copy.transport: Direct and copy.serviceType for claim template %[1]s in spec.volumes. Otherwise leave it: a process that ends takes nothing with it but the link, which the next one makes again", v.Template),
+		Remedy: fmt.Sprintf("if the source's pods reach the destination's, a direct copy is faster: --volume %[1]s=copy,...,transport=direct,service=load-balancer (node-port, cluster-ip), or copy.transport: Direct and copy.serviceType for claim template %[1]s in spec.volumes. Otherwise leave it: if this process exits, the next one reconnects and the copy resumes", v.Template),
 	}
 }

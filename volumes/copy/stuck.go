@@ -39,7 +39,7 @@ func (v view) hindered() volumes.Verdict {
 func (v view) missing() (since time.Time, why string) {
 	for _, role := range []volumes.Role{volumes.RoleReceiver, volumes.RoleWarm} {
 		if m := v.mover(role); v.current(role) && m.Key == "" && !m.Ended && !m.Made.IsZero() {
-			return m.Made, fmt.Sprintf("the %s pod %s/%s does not start: %s", role, v.ref(role).Namespace, v.pod(role), cmp.Or(m.Trouble, "nothing says why; its events may"))
+			return m.Made, fmt.Sprintf("the %s pod %s/%s does not start: %s", role, v.ref(role).Namespace, v.pod(role), cmp.Or(m.Trouble, "no reason is known; see its events"))
 		}
 	}
 	if leaving := v.c.Entrance.Leaving; !leaving.IsZero() && !v.relays() {
@@ -78,8 +78,8 @@ func (v view) told(verdict volumes.Verdict) volumes.Verdict {
 		return verdict
 	}
 	return blocked(volumes.ReasonCopyStuck,
-		fmt.Sprintf("for %s claim %s/%s is not copied while its ordinal runs: %s%s. Nothing is stopped for it", v.inTrouble(), v.Giver.Ref.Namespace, v.Giver.Ref.Name, v.trouble(), v.hampered()),
-		fmt.Sprintf("look at both pods: %s, and on the other side: %s. What copy.image, copy.transport, copy.serviceType and copy.address of claim template %s say is corrected in spec.volumes, or with --volume: it is tried again by itself, with pods made anew",
+		fmt.Sprintf("for %s claim %s/%s is not copied while its ordinal runs: %s%s. The ordinal is not stopped until it is", v.inTrouble(), v.Giver.Ref.Namespace, v.Giver.Ref.Name, v.trouble(), v.hampered()),
+		fmt.Sprintf("see both pods: %s, and on the other side: %s. Correct copy.image, copy.transport, copy.serviceType or copy.address of claim template %s in spec.volumes, or with --volume; the migration then retries with new pods",
 			v.describe(volumes.RoleReceiver), v.describe(volumes.RoleWarm), v.Template))
 }
 
@@ -93,8 +93,8 @@ func (v view) toldUnplaced(verdict volumes.Verdict) volumes.Verdict {
 		return verdict
 	}
 	return blocked(volumes.ReasonCopyStuck,
-		fmt.Sprintf("for %s claim %s/%s has got no volume, which another claim of the ordinal waits for, to be within the reach of one node with it: %s. Nothing is stopped for it", v.inTrouble(), in.Namespace, in.Name, v.trouble()),
-		fmt.Sprintf("look at the pod that the volume is made for: %s, and at the claim: %s. It is tried again by itself, with a pod made anew, also where copy.image of claim template %s is corrected in spec.volumes, or with --volume", v.describe(volumes.RoleReceiver), v.c.Incoming.Describe(), v.Template))
+		fmt.Sprintf("for %s claim %s/%s has had no volume: %s. Another claim of the ordinal waits for it, because one node must reach both. The ordinal is not stopped until then", v.inTrouble(), in.Namespace, in.Name, v.trouble()),
+		fmt.Sprintf("see the pod that needs the volume: %s, and the claim: %s. The migration retries with a new pod, also after you correct copy.image of claim template %s in spec.volumes, or with --volume", v.describe(volumes.RoleReceiver), v.c.Incoming.Describe(), v.Template))
 }
 
 // overdue reports whether a wait before the stop has had trouble long enough to be reported to the user.

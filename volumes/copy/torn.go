@@ -54,12 +54,12 @@ func (v view) afterTorn() volumes.Verdict {
 		}
 		rests := "Its ordinal runs on meanwhile"
 		if !v.warming {
-			rests = "Its ordinal is down meanwhile, and its own volume is intact: it goes back to that with spec.mode: Rollback"
+			rests = "Its ordinal is down meanwhile, and its own volume is intact: spec.mode: Rollback returns it there"
 		}
 		return blocked(volumes.ReasonCopyStuck,
 			fmt.Sprintf("claim %s/%s is not copied: the new disk has failed in %d attempts, one after the other. The last one is volume %s of claim %s/%s on the other side: %s. The next attempt, on another disk, begins at %s. %s",
 				v.Giver.Ref.Namespace, v.Giver.Ref.Name, torn.Times, cmp.Or(in.Volume.Name, "(none)"), in.Ref.Namespace, in.Ref.Name, torn.Message, next.UTC().Format(time.RFC3339), rests),
-			fmt.Sprintf("see what the storage there says: %s, and the log of its CSI driver; have it mended, or name another class: storageClassName of claim template %s in spec.volumes (--storage-class %s=CLASS). To have it tried again at once: %s",
+			fmt.Sprintf("check the storage there: %s, and the log of its CSI driver; repair it, or name another class: storageClassName of claim template %s in spec.volumes (--storage-class %s=CLASS). To retry at once: %s",
 				in.DescribeVolume(), v.Template, v.Template, in.Delete()))
 	})
 }

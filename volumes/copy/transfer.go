@@ -155,7 +155,7 @@ func (v view) incoming() volumes.Verdict {
 		verdict.Action.Ref, verdict.Action.Copy.Attempt, verdict.Action.Copy.Class = in.Ref, v.c.Attempt.Number, v.Taker.Volume.Class
 		return verdict
 	case !in.Claim.Ours || in.Claim.Terminating:
-		return blocked(volumes.ReasonForeignClaim, fmt.Sprintf("claim %s/%s, for a copy, was not made by this migration, or is being deleted", in.Ref.Namespace, in.Ref.Name),
+		return blocked(volumes.ReasonForeignClaim, fmt.Sprintf("claim %s/%s, for a copy, was not created by this migration, or is being deleted", in.Ref.Namespace, in.Ref.Name),
 			in.Describe())
 	}
 	return volumes.Verdict{}
@@ -177,7 +177,7 @@ func (v view) lastPass() volumes.Verdict {
 	if v.c.Attempt.Passes >= mostPasses {
 		return volumes.First(v.removeAll, func() volumes.Verdict {
 			return blocked(volumes.ReasonCopyDiffers, fmt.Sprintf("after %d passes the copy of claim %s/%s differs from it, first in %q", v.c.Attempt.Passes, v.Giver.Ref.Namespace, v.Giver.Ref.Name, v.c.Attempt.Differs),
-				"look what writes there, or what the file system of the other side cannot keep; the ordinal goes back with spec.mode: Rollback")
+				"find what writes there, or what the other side's file system cannot store; to return the ordinal: spec.mode: Rollback")
 		})
 	}
 	return volumes.First(

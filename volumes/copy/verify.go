@@ -35,19 +35,19 @@ func (v view) trusts() *volumes.Problem {
 		return nil
 	}
 	template := v.Template
-	back := fmt.Sprintf("to have all of it read: --volume %[1]s=copy,...,verify=full, or copy.verify: Full for claim template %[1]s in spec.volumes, which is the default", template)
+	back := fmt.Sprintf("to read all of it: --volume %[1]s=copy,...,verify=full, or copy.verify: Full for claim template %[1]s in spec.volumes, which is the default", template)
 	if why := v.untrusted(); why != "" {
 		return &volumes.Problem{
 			Reason:  volumes.ReasonCopyReadsAll,
-			Message: fmt.Sprintf("copy.verify of claim template %s is Changed, and all of claim %s/%s may be read all the same while its ordinal is down: %s", template, v.Giver.Ref.Namespace, v.Giver.Ref.Name, why),
-			Remedy:  "reckon with a stop that is as long as with verify: Full; what warm passes find is in the status, and counts for what is projected",
+			Message: fmt.Sprintf("copy.verify of claim template %s is Changed, but all of claim %s/%s may still be read while its ordinal is down: %s", template, v.Giver.Ref.Namespace, v.Giver.Ref.Name, why),
+			Remedy:  "expect the downtime of verify: Full; the status shows what warm passes find, and the projection uses it",
 		}
 	}
 	return &volumes.Problem{
 		Reason: volumes.ReasonCopyTrusts,
-		Message: fmt.Sprintf("copy.verify of claim template %s is Changed: once its ordinal is down, files are not read again whose inode, size and times are the same as when a warm pass read them. Of these it is trusted that nothing has changed: "+
-			"what damages a disk meanwhile, or writes past the file system, is not seen. Where the file system of either side is none of ext4, xfs and btrfs, all is read", template),
-		Remedy: "leave it so where the storage is sound, and an ordinal may not be down for as long as reading all of it takes; " + back,
+		Message: fmt.Sprintf("copy.verify of claim template %s is Changed: while its ordinal is down, a file is not read again if its inode, size and times have not changed since a warm pass read it. "+
+			"Disk damage since then, and writes that bypass the file system, are not detected. If either side's file system is not ext4, xfs or btrfs, all is read", template),
+		Remedy: "keep it if the storage is reliable and an ordinal cannot be down for a full read; " + back,
 	}
 }
 
@@ -55,7 +55,7 @@ func (v view) trusts() *volumes.Problem {
 func (v view) untrusted() string {
 	switch {
 	case v.c.Asked.Warm == api.CopyWarmNone:
-		return "copy.warm is None, and only a warm pass reads what need not be read again"
+		return "copy.warm is None, and only a warm pass records which files need no second read"
 	case v.c.Asked.Warm == api.CopyWarmSnapshot, v.based(), v.oncePod():
 		return "its warm passes do not read the volume itself"
 	}
@@ -63,7 +63,7 @@ func (v view) untrusted() string {
 		switch system := h.Volume.FileSystem; {
 		case !h.Volume.Found || trusted[system]:
 		case system == "":
-			return fmt.Sprintf("volume %s does not say which file system it has (spec.csi.fsType), and only ext4, xfs and btrfs are trusted", h.Volume.Name)
+			return fmt.Sprintf("volume %s does not name its file system (spec.csi.fsType), and only ext4, xfs and btrfs are trusted", h.Volume.Name)
 		default:
 			return fmt.Sprintf("volume %s is %s, and only ext4, xfs and btrfs are trusted", h.Volume.Name, system)
 		}

@@ -129,13 +129,13 @@ func TestTrustsIsSaid(t *testing.T) {
 		return nil
 	}
 	got := of(func(*volumes.Pair, *volumes.Copying) {})
-	if got == nil || got.Reason != volumes.ReasonCopyTrusts || !strings.Contains(got.Message, "damages a disk") || !strings.Contains(got.Remedy, "verify=full") {
+	if got == nil || got.Reason != volumes.ReasonCopyTrusts || !strings.Contains(got.Message, "Disk damage") || !strings.Contains(got.Remedy, "verify=full") {
 		t.Errorf("got %+v", got)
 	}
 	for want, change := range map[string]func(*volumes.Pair, *volumes.Copying){
-		"does not say which file system": func(p *volumes.Pair, _ *volumes.Copying) { p.Giver.Volume.FileSystem = "" },
-		"is nfs, and only":               func(p *volumes.Pair, _ *volumes.Copying) { p.Giver.Volume.FileSystem = "nfs" },
-		"is block, and only":             func(p *volumes.Pair, _ *volumes.Copying) { p.Giver.Volume.FileSystem = "block" },
+		"does not name its file system": func(p *volumes.Pair, _ *volumes.Copying) { p.Giver.Volume.FileSystem = "" },
+		"is nfs, and only":              func(p *volumes.Pair, _ *volumes.Copying) { p.Giver.Volume.FileSystem = "nfs" },
+		"is block, and only":            func(p *volumes.Pair, _ *volumes.Copying) { p.Giver.Volume.FileSystem = "block" },
 		"volume new is fuse": func(_ *volumes.Pair, c *volumes.Copying) {
 			c.Incoming.Volume = volumes.Volume{Found: true, Name: "new", FileSystem: "fuse"}
 		},

@@ -171,9 +171,9 @@ func (v view) once() *volumes.Problem {
 	}
 	return &volumes.Problem{
 		Reason: volumes.ReasonCopyCold,
-		Message: fmt.Sprintf("claim %s/%s of claim template %s has access mode ReadWriteOncePod: no second pod can copy it while its ordinal runs. Where no snapshot can be taken of it and go again, each ordinal is down for its whole copy",
+		Message: fmt.Sprintf("claim %s/%s of claim template %s has access mode ReadWriteOncePod: no second pod can copy it while its ordinal runs. Where no snapshot of it can be taken and deleted again, each ordinal is down for its whole copy",
 			v.Giver.Ref.Namespace, v.Giver.Ref.Name, v.Template),
-		Remedy: fmt.Sprintf("say that snapshots are to be read, which stops nothing where they cannot: --volume %[1]s=copy,...,warm=snapshot; or reckon with the downtime, and say so: warm=none (copy.warm: Snapshot, or None, for claim template %[1]s in spec.volumes)", v.Template),
+		Remedy: fmt.Sprintf("require snapshots, so that no ordinal is stopped without one: --volume %[1]s=copy,...,warm=snapshot; or accept the downtime: warm=none (copy.warm: Snapshot, or None, for claim template %[1]s in spec.volumes)", v.Template),
 	}
 }
 
@@ -239,7 +239,7 @@ func (v view) onePass() volumes.Verdict {
 		v.incoming, v.entrance,
 		func() volumes.Verdict {
 			if amiss := v.c.Pod.Amiss(); !begun && amiss != "" {
-				return v.waits("pod %s/%s, the ordinal's own, is Ready: %s, and nothing is read beside one that is not", v.Giver.Ref.Namespace, v.c.Pod.Name, amiss)
+				return v.waits("pod %s/%s of the ordinal is Ready: %s, and a warm pass runs only beside a Ready pod", v.Giver.Ref.Namespace, v.c.Pod.Name, amiss)
 			}
 			return v.meet(volumes.RoleWarm)
 		},
@@ -262,8 +262,8 @@ func (v view) refused() volumes.Verdict {
 	}
 	if v.c.Asked.Warm == api.CopyWarmMount {
 		return blocked(volumes.ReasonCopyNotWarm,
-			fmt.Sprintf("pod %s does not start on node %s beside the ordinal's own: %s. copy.warm of claim template %s is Mount, so that nothing is stopped before a warm pass", v.pod(volumes.RoleWarm), m.Node, m.Refuses, v.Template),
-			fmt.Sprintf("%s; without warm passes: copy.warm: None in spec.volumes, or --volume %s=copy,warm=none", v.describe(volumes.RoleWarm), v.Template))
+			fmt.Sprintf("pod %s does not start on node %s beside the ordinal's own: %s. copy.warm of claim template %s is Mount, so its ordinal is not stopped before a warm pass", v.pod(volumes.RoleWarm), m.Node, m.Refuses, v.Template),
+			fmt.Sprintf("%s; to copy without warm passes: copy.warm: None in spec.volumes, or --volume %s=copy,warm=none", v.describe(volumes.RoleWarm), v.Template))
 	}
 	return v.cold(m.Refuses)
 }

@@ -51,8 +51,8 @@ func (u unknown) problem() *volumes.Problem {
 	}
 	return &volumes.Problem{
 		Reason:  volumes.ReasonUnknownMethod,
-		Message: fmt.Sprintf("this version knows no way to carry a volume that is called %q", string(u)),
-		Remedy:  "use one of " + strings.Join(known, ", ") + " in spec.volumes, or the version that was asked for",
+		Message: fmt.Sprintf("this version has no volume method %q", string(u)),
+		Remedy:  "use one of " + strings.Join(known, ", ") + " in spec.volumes, or a version that has it",
 	}
 }
 

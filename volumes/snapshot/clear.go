@@ -124,8 +124,8 @@ func foreign(kind string, at volumes.Holding, ref volumes.Ref) *volumes.Problem 
 	}
 	return &volumes.Problem{
 		Reason:  volumes.ReasonForeignSnapshot,
-		Message: fmt.Sprintf("%s %s exists, and this migration has not made it: it may hold somebody else's data", kind, named(ref)),
-		Remedy:  fmt.Sprintf("look at it, and at its content (%s); to free the name and keep the snapshot: %s", look, remove),
+		Message: fmt.Sprintf("%s %s exists, and this migration did not create it: it may hold other data", kind, named(ref)),
+		Remedy:  fmt.Sprintf("inspect it and its content (%s); to free the name and keep the snapshot: %s", look, remove),
 	}
 }
 

@@ -67,12 +67,12 @@ func unable(pair volumes.Pair) *volumes.Problem {
 	if driver == "" {
 		return &volumes.Problem{
 			Reason:  volumes.ReasonSnapshotUnsupported,
-			Message: fmt.Sprintf("volume %s of claim %s/%s is of no CSI driver: only those take snapshots that another cluster can import", pair.Giver.Volume.Name, pair.Giver.Ref.Namespace, pair.Giver.Ref.Name),
+			Message: fmt.Sprintf("volume %s of claim %s/%s has no CSI driver: only CSI drivers take snapshots that another cluster can import", pair.Giver.Volume.Name, pair.Giver.Ref.Namespace, pair.Giver.Ref.Name),
 			Remedy:  fmt.Sprintf("name another method for claim template %s in spec.volumes: Copy needs no driver", pair.Template),
 		}
 	}
 	if pair.Copy == nil {
-		return unknown(pair, "nobody has asked them")
+		return unknown(pair, "they have not been checked")
 	}
 	seen := pair.Copy.Snapshot
 	if barred := pair.Giver.Volume.Barred; barred != (volumes.Problem{}) {
@@ -84,8 +84,8 @@ func unable(pair volumes.Pair) *volumes.Problem {
 func unknown(pair volumes.Pair, why string) *volumes.Problem {
 	return &volumes.Problem{
 		Reason:  volumes.ReasonSnapshotsNotServed,
-		Message: "whether both clusters can take and import snapshots is not known: " + why,
-		Remedy:  fmt.Sprintf("have it looked at: kubectl migrate plan, with --volume %s=snapshot", pair.Template),
+		Message: "it is unknown whether both clusters can take and import snapshots: " + why,
+		Remedy:  fmt.Sprintf("check it: kubectl migrate plan, with --volume %s=snapshot", pair.Template),
 	}
 }
 
@@ -95,7 +95,7 @@ func cannot(pair volumes.Pair, side volumes.SnapshotSide) *volumes.Problem {
 	case side.Trouble != "":
 		return unknown(pair, fmt.Sprintf("cluster %s: %s", side.Cluster, side.Trouble))
 	case !side.Asked:
-		return unknown(pair, "nobody has asked them")
+		return unknown(pair, "they have not been checked")
 	case side.Served:
 		return nil
 	}
@@ -114,7 +114,7 @@ func classless(pair volumes.Pair, side volumes.SnapshotSide, driver string) *vol
 	return &volumes.Problem{
 		Reason:  volumes.ReasonSnapshotClassMissing,
 		Message: fmt.Sprintf("no snapshot of claim %s/%s can be taken in cluster %s: %s", pair.Giver.Ref.Namespace, pair.Giver.Ref.Name, side.Cluster, side.Lacks),
-		Remedy:  fmt.Sprintf("create a VolumeSnapshotClass of driver %[1]s there, or name one of its: --volume %[2]s=snapshot,class=CLASS, or snapshot.className for claim template %[2]s in spec.volumes", driver, pair.Template),
+		Remedy:  fmt.Sprintf("create a VolumeSnapshotClass of driver %[1]s there, or name an existing one: --volume %[2]s=snapshot,class=CLASS, or snapshot.className for claim template %[2]s in spec.volumes", driver, pair.Template),
 	}
 }
 

@@ -129,8 +129,8 @@ func (v view) record() volumes.Verdict {
 	case !c.For.Names(ref) || c.For.UID != s.UID || !isOf(c, v.Giver.Volume):
 		return blockedBy(&volumes.Problem{
 			Reason:  volumes.ReasonForeignSnapshot,
-			Message: fmt.Sprintf("VolumeSnapshotContent %s, to which VolumeSnapshot %s is bound, is not for it or not of volume %s, but of %s/%s: it may hold somebody else's data", c.Name, named(ref), v.Giver.Volume.Name, c.Driver, c.Volume),
-			Remedy: fmt.Sprintf("look who made it (%s); then delete the VolumeSnapshot and keep its content: %s && %s; another one is taken then",
+			Message: fmt.Sprintf("VolumeSnapshotContent %s, to which VolumeSnapshot %s is bound, is not for it or not of volume %s, but of %s/%s: it may hold other data", c.Name, named(ref), v.Giver.Volume.Name, c.Driver, c.Volume),
+			Remedy: fmt.Sprintf("find what created it (%s); then delete the VolumeSnapshot and keep its content: %s && %s; the migration then takes another one",
 				v.Giver.Command("describe volumesnapshotcontent %s", c.Name), retainContent(v.Giver, c.Name), v.Giver.Command("delete volumesnapshot -n %s %s", ref.Namespace, ref.Name)),
 		})
 	case c.Terminating:
@@ -188,7 +188,7 @@ func (v view) imported(late bool) volumes.Verdict {
 	case s.Terminating || c.For.UID != "" && c.For.UID != s.UID:
 		return v.again()
 	case !s.Ready || c.Handle != v.Attempt.Snapshot.Handle || c.For.UID != s.UID:
-		return volumes.Awaits("VolumeSnapshot %s, the imported one, is ready%s", named(ref), says(s.Trouble, c.Trouble))
+		return volumes.Awaits("the imported VolumeSnapshot %s is ready%s", named(ref), says(s.Trouble, c.Trouble))
 	}
 	return volumes.Verdict{}
 }
@@ -207,11 +207,11 @@ func (v view) filled() volumes.Verdict {
 	case !in.Claim.Ours || in.Claim.Terminating:
 		return blockedBy(&volumes.Problem{
 			Reason:  volumes.ReasonForeignClaim,
-			Message: fmt.Sprintf("claim %s, for a volume that is made of a snapshot, was not made by this migration, or is being deleted", named(in.Ref)),
+			Message: fmt.Sprintf("claim %s, for a volume restored from a snapshot, was not created by this migration, or is being deleted", named(in.Ref)),
 			Remedy:  "look at its data; to free the name and keep the disk: " + in.Delete(),
 		})
 	case v.Snapshot.Source != at:
-		return blockedBy(v.unrestored("claim %s does not name VolumeSnapshot %s as its data source: something has taken that off", named(in.Ref), at))
+		return blockedBy(v.unrestored("claim %s does not name VolumeSnapshot %s as its data source: something has removed it", named(in.Ref), at))
 	case !in.Bound() && v.WaitsForPod && !v.Placeholder.Found && v.Beside.Unplaced != "":
 		return v.Beside.Wait(in.Ref)
 	case !in.Bound() && v.WaitsForPod && !v.Placeholder.Found:
@@ -220,7 +220,7 @@ func (v view) filled() volumes.Verdict {
 		verdict.Action.Copy.Role, verdict.Action.Copy.Attempt, verdict.Action.Copy.Pod = volumes.RolePlaceholder, v.Attempt.Number, v.placeholder()
 		return verdict
 	case !in.Bound():
-		return volumes.Awaits("claim %s is bound to a volume that is made of VolumeSnapshot %s%s (what keeps the driver is among its events: %s)",
+		return volumes.Awaits("claim %s is bound to a volume restored from VolumeSnapshot %s%s (its events show what delays the driver: %s)",
 			named(in.Ref), at, says(v.Placeholder.Trouble), in.Describe())
 	}
 	return volumes.Verdict{}
@@ -230,11 +230,11 @@ func (v view) filled() volumes.Verdict {
 func (v view) seal() volumes.Verdict {
 	in, taken := v.Incoming.Volume, v.Attempt.Snapshot
 	if in.Chosen {
-		return blockedBy(v.unrestored("volume %s of claim %s was there before: the binder has chosen it, and it is not made of the snapshot", in.Name, named(v.Incoming.Ref)))
+		return blockedBy(v.unrestored("volume %s of claim %s existed before: the binder has chosen it, and it is not restored from the snapshot", in.Name, named(v.Incoming.Ref)))
 	}
 	driver, _ := volumes.DriverOf(in.Handle)
 	if driver != taken.Driver || in.Handle == v.Giver.Volume.Handle {
-		return blockedBy(v.unrestored("volume %s of claim %s is of %q, and the snapshot is of CSI driver %s: who made it does not know of the snapshot, and has made an empty volume", in.Name, named(v.Incoming.Ref), driver, taken.Driver))
+		return blockedBy(v.unrestored("volume %s of claim %s is of %q, and the snapshot is of CSI driver %s: its provisioner does not know the snapshot, and has created an empty volume", in.Name, named(v.Incoming.Ref), driver, taken.Driver))
 	}
 	next := v.Attempt
 	next.Seal.Root, next.Seal.Released, next.Seal.Volume = api.SnapshotRoot+volumes.Disk(taken.Driver+"/"+taken.Handle), taken.Released, in.Name

@@ -102,7 +102,7 @@ func Copied(b Binding, last Origin) string {
 	}
 	switch {
 	case b.Volume.Handle == last.Handle:
-		return fmt.Sprintf("its volume %s is %q, which was to be copied and not to be carried over", b.Volume.Name, b.Volume.Handle)
+		return fmt.Sprintf("its volume %s is %q, which should have been copied, not carried over", b.Volume.Name, b.Volume.Handle)
 	case b.Volume.Folder == "" || last.Folder == "":
 		return fmt.Sprintf("the contents of %q and %q are not on this machine", last.Handle, b.Volume.Handle)
 	default:

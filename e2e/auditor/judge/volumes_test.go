@@ -268,7 +268,7 @@ func TestCopied(t *testing.T) {
 		"a copy":                   {bound("new", "/new"), last, ""},
 		"I3 staged: no claim":      {Binding{}, last, "the claim does not exist"},
 		"I3 staged: not usable":    {stale, last, `its volume pv1 belongs to claim "data-web-1" with uid "other"`},
-		"I3 staged: the same disk": {bound("old", "/old"), last, `its volume pv1 is "old", which was to be copied and not to be carried over`},
+		"I3 staged: the same disk": {bound("old", "/old"), last, `its volume pv1 is "old", which should have been copied, not carried over`},
 		"it cannot be read":        {bound("new", ""), last, `the contents of "old" and "new" are not on this machine`},
 		"the last one cannot":      {bound("new", "/new"), Origin{Handle: "old"}, `the contents of "old" and "new" are not on this machine`},
 	}

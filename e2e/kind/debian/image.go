@@ -42,7 +42,7 @@ func fetch(ctx context.Context, progress io.Writer, image, fingerprint string, p
 	}
 	defer os.RemoveAll(dir)
 	root := filepath.Join(dir, "root")
-	fmt.Fprintf(progress, "fetching %s and what they need\n", strings.Join(packages, ", "))
+	fmt.Fprintf(progress, "fetching %s and their dependencies\n", strings.Join(packages, ", "))
 	if err := Bootstrap(ctx, progress, release, root, packages...); err != nil {
 		return err
 	}

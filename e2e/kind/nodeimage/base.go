@@ -34,7 +34,7 @@ func (b *build) base(ctx context.Context) (string, error) {
 	}
 	root := b.path("root")
 	defer os.RemoveAll(root)
-	fmt.Fprintf(b.progress, "fetching %d Debian packages and what they need\n", len(packages))
+	fmt.Fprintf(b.progress, "fetching %d Debian packages and their dependencies\n", len(packages))
 	if err := debian.Bootstrap(ctx, b.progress, release, root, packages...); err != nil {
 		return "", err
 	}

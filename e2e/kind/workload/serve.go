@@ -53,7 +53,7 @@ func (r *replica) serve(dirs []string) error {
 // alive serves the liveness probe: once stuck, the process stays stuck.
 func (r *replica) alive(w http.ResponseWriter, _ *http.Request) {
 	if r.stuck.Load() {
-		http.Error(w, "stuck, as somebody asked for", http.StatusServiceUnavailable)
+		http.Error(w, "stuck, as requested", http.StatusServiceUnavailable)
 	}
 }
 
@@ -61,7 +61,7 @@ func (r *replica) alive(w http.ResponseWriter, _ *http.Request) {
 func health(sick string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		if _, err := os.Stat(sick); err == nil {
-			http.Error(w, "sick, as somebody asked for", http.StatusServiceUnavailable)
+			http.Error(w, "sick, as requested", http.StatusServiceUnavailable)
 		}
 	}
 }

@@ -72,7 +72,7 @@ func Observe(pod *corev1.Pod) Mover {
 	if ended := key.State.Terminated; ended != nil && ended.ExitCode == 0 {
 		m.Key = fingerprint(ended.Message)
 		if m.Key == "" {
-			m.Broken, m.Trouble = true, fmt.Sprintf("its container %s says no fingerprint, but %q: does its image hold the mover of this version?", KeyContainer, cut(ended.Message))
+			m.Broken, m.Trouble = true, fmt.Sprintf("its container %s reports no fingerprint, but %q: check that its image has the mover of this version", KeyContainer, cut(ended.Message))
 		}
 	}
 	if ended := key.State.Terminated; ended != nil && ended.ExitCode != 0 {
@@ -139,7 +139,7 @@ func result(ended *corev1.ContainerStateTerminated) (*report.Result, string) {
 		return nil, lastWords(MoverContainer, ended)
 	}
 	if good := (Mover{Result: &said}).Done(); good != (ended.ExitCode == 0) {
-		return nil, fmt.Sprintf("its result is %s, and its exit code %d (%s): it was ended from outside", said.Result, ended.ExitCode, ended.Reason)
+		return nil, fmt.Sprintf("its result is %s, and its exit code %d (%s): it was killed from outside", said.Result, ended.ExitCode, ended.Reason)
 	}
 	return &said, ""
 }

@@ -108,8 +108,8 @@ func TestObserve(t *testing.T) {
 		"M-092: different":    {with(mover(ended(3, "Error", says(report.Different)))), ends(report.Different)},
 		"discard":             {with(mover(ended(4, "Error", says(report.Discard)))), ends(report.Discard)},
 		"M-092: killed":       {with(mover(ended(137, "OOMKilled", ""))), lost("its container mover ended with exit code 137 (OOMKilled)")},
-		"killed late":         {with(mover(ended(137, "Error", says(report.Equal)))), lost("its result is Equal, and its exit code 137 (Error): it was ended from outside")},
-		"no failure":          {with(mover(ended(0, "Completed", says(report.Failed)))), lost("its result is Failed, and its exit code 0 (Completed): it was ended from outside")},
+		"killed late":         {with(mover(ended(137, "Error", says(report.Equal)))), lost("its result is Equal, and its exit code 137 (Error): it was killed from outside")},
+		"no failure":          {with(mover(ended(0, "Completed", says(report.Failed)))), lost("its result is Failed, and its exit code 0 (Completed): it was killed from outside")},
 		"another image":       {with(mover(ended(2, "Error", "first\nno such command\n"))), lost("its container mover ended with exit code 2: no such command")},
 		"newer": {with(mover(ended(0, "Completed", `{"version":2,"result":"Equal"}`))), lost(
 			`its container mover ended with exit code 0 (Completed): {"version":2,"result":"Equal"}`)},
@@ -134,7 +134,7 @@ func TestObserve(t *testing.T) {
 		"another program": {young(func(s *corev1.PodStatus) {
 			s.InitContainerStatuses = status(KeyContainer, ended(0, "Completed", "usage: ..."))
 		}), keyless(
-			broken(`its container key says no fingerprint, but "usage: ...": does its image hold the mover of this version?`))},
+			broken(`its container key reports no fingerprint, but "usage: ...": check that its image has the mover of this version`))},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if diff := cmp.Diff(seen(tc.want), Observe(tc.pod)); diff != "" {

@@ -40,7 +40,7 @@ func (w *World) Drop(t Failer) *Late {
 		return new(w.Write(*verdict.Action))
 	default:
 		if in := pair.Copy.Incoming; in.Claim.Found && !in.Volume.Chosen {
-			t.Fatalf("claim %s is left, and nobody goes on with it: %+v", in.Ref.Name, in)
+			t.Fatalf("claim %s is left, and nothing continues with it: %+v", in.Ref.Name, in)
 		}
 		w.End()
 	}
@@ -64,7 +64,7 @@ func (w *World) Decide(t Failer) *Late {
 			return nil
 		}
 	} else if problem := w.method.Confirm(pair, ""); problem != nil {
-		t.Fatalf("it is not known any more: %+v", problem)
+		t.Fatalf("it is no longer known: %+v", problem)
 	}
 	switch {
 	case verdict.Attempt != nil:
@@ -126,7 +126,7 @@ func (w *World) Actions(others map[string]func(*rapid.T)) map[string]func(*rapid
 				w.put(w.Runs)
 			}
 		},
-		"somebody starts a pod": func(t *rapid.T) {
+		"another client starts a pod": func(t *rapid.T) {
 			side := rapid.IntRange(0, 1).Draw(t, "side")
 			if w.Runs == Nowhere && w.Places[side].Own() != nil {
 				w.put(side)

@@ -65,7 +65,7 @@ func (w *World) writeVolume(t Failer, p *Place, a volumes.Action) {
 		return
 	}
 	if d == p.Own() && a.Verb == volumes.Loosen {
-		t.Fatalf("I3: volume %s is the ordinal's, and its policy is restored in mid-move", d.Name)
+		t.Fatalf("I3: volume %s is the ordinal's, and its policy is restored during the move", d.Name)
 	}
 	if a.Verb != volumes.Secure && a.Verb != volumes.Loosen && !d.ClaimRef.Names(a.Ref) && d.Policy != corev1.PersistentVolumeReclaimRetain {
 		t.Fatalf("I3: volume %s is pointed elsewhere without Retain", d.Name)

@@ -27,7 +27,7 @@ func TestFile(t *testing.T) {
 		"another type":      {"spec: {source: {name: web}, destination: {namespace: store}, ordinals: {count: all}}", "spec.ordinals.count: Invalid value: \"string\""},
 		"out of bounds":     {gate + "intervalSeconds: 4000, http: {port: 80}}]}", "spec.gates[0].intervalSeconds: Invalid value: 4000: should be less than or equal to 3600"},
 		"deep in a gate":    {gate + "http: {port: 70000}}]}", "spec.gates[0].http.port"},
-		"a rule":            {gate + "http: {port: 80}, grpc: {port: 80}}]}", "exactly one of http, grpc, cel, prometheus and job says what is asked"},
+		"a rule":            {gate + "http: {port: 80}, grpc: {port: 80}}]}", "set exactly one of http, grpc, cel, prometheus and job"},
 		"two of one name":   {"spec: {source: {name: web}, destination: {namespace: store}, volumes: [{claimTemplate: data}, {claimTemplate: data}]}", `spec.volumes[1]: Duplicate value`},
 		"nowhere else":      {"spec: {source: {name: web}, destination: {}}", "source and destination are the same StatefulSet"},
 		"what is not there": {"spec: {destination: {namespace: store}}", "spec.source: Required value"},
