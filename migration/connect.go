@@ -159,7 +159,7 @@ func goneSecret(m *api.Migration, name, key string) error {
 	if !m.DeletionTimestamp.IsZero() {
 		hold = plan.Hold{
 			Reason: api.ReasonKubeConfigMissing, Message: where + " does not exist, and the Migration is being deleted", Stalled: true,
-			Remedy: fmt.Sprintf("%s; where the namespace is being deleted, too, that is refused: bring up by hand what is down, and take the finalizer off: %s", kubectl.Do("create", "secret", "generic", "-n", m.Namespace, name, "--from-file="+key+"=KUBECONFIG"), kubectl.Do("patch", "migration", "-n", m.Namespace, m.Name, "--type=merge", "-p", `{"metadata":{"finalizers":null}}`)),
+			Remedy: fmt.Sprintf("%s; in a namespace that is being deleted, this is refused: start ordinals that are down by hand, then remove the finalizer: %s", kubectl.Do("create", "secret", "generic", "-n", m.Namespace, name, "--from-file="+key+"=KUBECONFIG"), kubectl.Do("patch", "migration", "-n", m.Namespace, m.Name, "--type=merge", "-p", `{"metadata":{"finalizers":null}}`)),
 		}
 	}
 	return &refusal{hold: hold, gone: true}

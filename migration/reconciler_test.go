@@ -80,7 +80,7 @@ func TestConnectedWhileDeleted(t *testing.T) {
 		says   string
 	}{
 		"deleted, its Secret as it was":      {deleted, same, false, ""},
-		"deleted, its Secret gone":           {deleted, gone, false, "take the finalizer off"},
+		"deleted, its Secret gone":           {deleted, gone, false, "remove the finalizer"},
 		"deleted, its Secret another":        {deleted, other, true, ""},
 		"deleted, its Secret cannot be used": {deleted, unfit, true, ""},
 		"under way, its Secret as it was":    {hasBegun, same, false, ""},

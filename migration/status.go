@@ -51,9 +51,9 @@ func completedMessage(reason string) string {
 	case api.ReasonRolledBack:
 		return "every ordinal runs at the source"
 	case api.ReasonRecovered:
-		return "every ordinal runs at the source again, on the disk as it had left it"
+		return "every ordinal runs at the source again, on the disk that it left there"
 	default:
-		return "the migration's marks are off both StatefulSets; each ordinal runs where it was left"
+		return "the migration's marks are removed from both StatefulSets; each ordinal runs where it was left"
 	}
 }
 

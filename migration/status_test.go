@@ -153,10 +153,10 @@ func TestConditions(t *testing.T) {
 		"it has recovered": {
 			"", true,
 			plan.Decision{Done: api.ReasonRecovered},
-			"False|Recovered|every ordinal runs at the source again, on the disk as it had left it", "False|Ready|", "",
-			"True|Recovered|every ordinal runs at the source again, on the disk as it had left it",
+			"False|Recovered|every ordinal runs at the source again, on the disk that it left there", "False|Ready|", "",
+			"True|Recovered|every ordinal runs at the source again, on the disk that it left there",
 		},
-		"it was let go": {"", true, plan.Decision{Done: "Released"}, "False|Released|the migration's marks are off both StatefulSets; each ordinal runs where it was left", "False|Ready|", "", "True|Released|the migration's marks are off both StatefulSets; each ordinal runs where it was left"},
+		"it was let go": {"", true, plan.Decision{Done: "Released"}, "False|Released|the migration's marks are removed from both StatefulSets; each ordinal runs where it was left", "False|Ready|", "", "True|Released|the migration's marks are removed from both StatefulSets; each ordinal runs where it was left"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := &api.Migration{}

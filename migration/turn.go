@@ -172,7 +172,7 @@ func (r *Reconciler) seed(ctx context.Context) error {
 	}
 	all := &api.MigrationList{}
 	if err := r.Client.List(ctx, all); err != nil {
-		return fmt.Errorf("listing what has begun: %w", err)
+		return fmt.Errorf("listing the migrations in progress: %w", err)
 	}
 	ctx, cancel := context.WithTimeout(ctx, seedAtMost)
 	defer cancel()

@@ -43,14 +43,14 @@ func unwritten(err error) bool {
 func holdUnstored(lost *records.NotStoredError) *plan.Hold {
 	if lost.Refused != nil {
 		return plan.Stalled(api.ReasonStatusNotStored,
-			"the API server has refused the status of the Migration, which the move must not forget: its resource definition is of another version than this process, or a webhook has changed what was written; nothing is done on either side without it; its answer: "+
+			"the API server has rejected the status of the Migration, which the move needs: the CRD is of another version than this process, or a webhook has changed the status; nothing is written on either side without it; the answer: "+
 				endpoint.OneLine(lost.Refused),
-			"install the definitions of this version: "+plan.Kubectl(localName, "").Migrate("install", "--crds-only")).Hold
+			"install the CRDs of this version: "+plan.Kubectl(localName, "").Migrate("install", "--crds-only")).Hold
 	}
 	return plan.Stalled(api.ReasonStatusNotStored,
-		fmt.Sprintf("the API server has not stored %s of the Migration, which the move must not forget: its resource definition is older than this process, or a webhook has changed what was written; nothing is done on either side without it",
+		fmt.Sprintf("the API server has not stored %s of the Migration, which the move needs: the CRD is older than this process, or a webhook has changed the status; nothing is written on either side without it",
 			strings.Join(lost.Fields, ", ")),
-		"install the definitions of this version: "+plan.Kubectl(localName, "").Migrate("install", "--crds-only")).Hold
+		"install the CRDs of this version: "+plan.Kubectl(localName, "").Migrate("install", "--crds-only")).Hold
 }
 
 // stallUnstored restores the status from before a write of which only part was stored, and reports why the

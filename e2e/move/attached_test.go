@@ -140,7 +140,7 @@ func TestP1RollbackWithoutDriver(t *testing.T) {
 		return v.forgetDriver()
 	}), harness.StalledWith(volumes.ReasonDriverMissing)(func() error {
 		said = true
-		if out := v.exits(v.about("plan"), 3); !strings.Contains(out, "no such driver") {
+		if out := v.exits(v.about("plan"), 3); !strings.Contains(out, "a moved pod could not mount its volume") {
 			t.Errorf("the plan does not say what holds the run:\n%s", out)
 		}
 		v.runDriver(v.Source, 50)

@@ -91,7 +91,7 @@ func TestRefused(t *testing.T) {
 			other.Namespace, other.Spec.Selector = v.ToNamespace, &metav1.LabelSelector{MatchLabels: map[string]string{"app": "other"}}
 			_, err := v.Destination.PolicyV1().PodDisruptionBudgets(v.ToNamespace).Create(v.Ctx, other, metav1.CreateOptions{})
 			v.Must(err)
-		}, api.ReasonForeignBudget, "needs its name"},
+		}, api.ReasonForeignBudget, "has the name of the PodDisruptionBudget to create"},
 		"a budget of nothing":  {fixture.App{Replicas: 1, MaxUnavailable: harness.IntOrString("0")}, harness.AcrossClusters, nil, api.ReasonBudgetZero, "PodDisruptionBudget"},
 		"d above the budget":   {harness.Usual(3), harness.AcrossClusters, func(v *move) { v.Migration.Spec.MaxUnavailable = harness.IntOrString("2") }, api.ReasonBudgetExceeded, "maxUnavailable"},
 		"secret missing":       {harness.Usual(1), harness.AcrossClusters, func(v *move) { v.Migration.Spec.Destination.KubeConfigSecretRef.Name = "none" }, api.ReasonKubeConfigMissing, "none"},
@@ -122,7 +122,7 @@ func TestRefused(t *testing.T) {
 			v.Must(v.makeNamespace())
 			v.refuseSets()
 		}, api.ReasonWriteRefused, "no StatefulSets here"},
-		"the driver is missing":        {harness.Usual(1), onCSI, nil, volumes.ReasonDriverMissing, "no such driver"},
+		"the driver is missing":        {harness.Usual(1), onCSI, nil, volumes.ReasonDriverMissing, "a moved pod could not mount its volume"},
 		"the driver is on no node":     {harness.Usual(1), onCSI, func(v *move) { v.csiDriver() }, volumes.ReasonVolumeOutOfReach, "no node of cluster west"},
 		"the nodes are full":           {harness.Usual(2), onCSI, func(v *move) { v.csiNode(1) }, volumes.ReasonVolumeOutOfReach, "can attach 1 more"},
 		"the disk has a second volume": {harness.Usual(1), onCSI, func(v *move) { v.csiNode(9); v.twin() }, volumes.ReasonForeignVolume, "the same disk"},

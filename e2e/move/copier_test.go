@@ -41,7 +41,7 @@ func TestRightsOfCopies(t *testing.T) {
 	for _, each := range []harness.Endpoint{v.Here(), v.There()} {
 		v.allow(each.Client, each.Namespace, "sliceshift-mover-dependencies", user)
 	}
-	if out := run(exitRefused); !strings.Contains(out, "more rights than it has itself") || !strings.Contains(out, "Role "+v.ToNamespace+"/reader") {
+	if out := run(exitRefused); !strings.Contains(out, "cannot grant permissions that it does not have") || !strings.Contains(out, "Role "+v.ToNamespace+"/reader") {
 		t.Errorf("without the rights of the role:\n%s", out)
 	}
 	v.allow(v.Destination, v.ToNamespace, "view", user)

@@ -70,14 +70,14 @@ func TestGatesAskPods(t *testing.T) {
 		"http, another pod":              {"mover", web("/ready"), other, health.Unanswered, "has been replaced"},
 		"http, without the right":        {"stranger", web("/ready", 403), subject, health.Unanswered, "sliceshift-mover-gates"},
 		"http, a token":                  {"mover", private("value"), subject, health.Passed, "HTTP 200"},
-		"http, an old token":             {"mover", private("old"), subject, health.Unanswered, "does not take what Secret shop/token"},
+		"http, an old token":             {"mover", private("old"), subject, health.Unanswered, "rejects the credential from Secret shop/token"},
 		"http, a token, without a right": {"stranger", private("value"), subject, health.Unanswered, "--resource=secrets --resource-name=token"},
 		"grpc":                           {"mover", api.HealthGate{GRPC: &api.GRPCGate{Port: ports.grpc}}, subject, health.Passed, "SERVING"},
 		"grpc, bad":                      {"mover", api.HealthGate{GRPC: &api.GRPCGate{Port: ports.grpc, Service: "orders"}}, subject, health.Failed, "NOT_SERVING"},
 		"grpc, nobody listens":           {"mover", api.HealthGate{GRPC: &api.GRPCGate{Port: 1}}, subject, health.Unanswered, "error forwarding port 1"},
 		"grpc, without the right":        {"stranger", api.HealthGate{GRPC: &api.GRPCGate{Port: ports.grpc}}, subject, health.Unanswered, "sliceshift-mover-gates"},
 		"cel":                            {"mover", celOf("Pod", "${pod}", "object.status.phase == 'Running' && ordinal == 2"), subject, health.Passed, "is true"},
-		"cel, without the right":         {"mover", celOf("Secret", "a", "true"), subject, health.Unanswered, "want of a right"},
+		"cel, without the right":         {"mover", celOf("Secret", "a", "true"), subject, health.Unanswered, "a permission is missing"},
 		"cel, a kind that is not served": {"mover", celOf("Pot", "a", "true"), subject, health.Invalid, "no such kind"},
 	} {
 		j.run(name, func(j judged) {

@@ -165,7 +165,7 @@ func TestHookRefused(t *testing.T) {
 		says string
 	}{
 		"U-21: the Job": {"count/jobs.batch", "exceeded quota: none"},
-		"U-21: its pod": {"requests.cpu", "has no pod: its pod is refused"},
+		"U-21: its pod": {"requests.cpu", "has no pod, because its pod is rejected"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

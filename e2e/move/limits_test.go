@@ -108,7 +108,7 @@ func ofGateJob(v *move, t *testing.T) trouble {
 	v.endJobs(t, v.Source, well)
 	v.endJobs(t, v.Destination, well)
 	v.Migration.Spec.Gates = []api.HealthGate{unhurried(runsJobs())}
-	return trouble{breaks: sets(fails, true), mends: sets(fails, false), reason: api.ReasonGateUnanswered, says: `cannot be made: Internal error occurred: failed calling webhook "jobs.policy.corp"`, limit: patience}
+	return trouble{breaks: sets(fails, true), mends: sets(fails, false), reason: api.ReasonGateUnanswered, says: `cannot be created: Internal error occurred: failed calling webhook "jobs.policy.corp"`, limit: patience}
 }
 
 func sets(what *atomic.Bool, to bool) func(*fixture.Mover) error {

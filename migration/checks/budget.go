@@ -85,8 +85,8 @@ func CoversOthers(s plan.Side) *plan.Finding {
 	name := s.BudgetNamed(s.Budgets[0].Name)
 	return &plan.Finding{
 		Reason: api.ReasonBudgetCoversOthers, Object: name,
-		Message: fmt.Sprintf("%s also selects pods of others, such as %s: it cannot be shared out between two slices without changing what it allows for those", name, s.Budgets[0].Covers),
-		Remedy:  fmt.Sprintf("give %s a PodDisruptionBudget of its own, and the others theirs: %s", s.Object(), s.Kubectl().Do("edit", "pdb", "-n", s.Namespace, s.Budgets[0].Name)),
+		Message: fmt.Sprintf("%s also selects other pods, such as %s: splitting it between two slices would change the disruptions allowed for those pods", name, s.Budgets[0].Covers),
+		Remedy:  fmt.Sprintf("create one PodDisruptionBudget for %s and another for the other pods: %s", s.Object(), s.Kubectl().Do("edit", "pdb", "-n", s.Namespace, s.Budgets[0].Name)),
 	}
 }
 
@@ -99,8 +99,8 @@ func LeavesOut(s plan.Side) *plan.Finding {
 	name := s.BudgetNamed(s.Budgets[0].Name)
 	return &plan.Finding{
 		Reason: api.ReasonBudgetLeavesOut, Object: name,
-		Message: fmt.Sprintf("%s selects pods of %s, but not %s: what it allows for some of them cannot be shared out between two slices", name, s.Object(), s.Budgets[0].LeavesOut),
-		Remedy:  "let it select the labels of the pod template, which all of the pods have, or delete it: " + s.Kubectl().Do("edit", "pdb", "-n", s.Namespace, s.Budgets[0].Name),
+		Message: fmt.Sprintf("%s selects pods of %s, but not %s: a budget of only some pods cannot be split between two slices", name, s.Object(), s.Budgets[0].LeavesOut),
+		Remedy:  "make it select labels of the pod template, which all pods have, or delete it: " + s.Kubectl().Do("edit", "pdb", "-n", s.Namespace, s.Budgets[0].Name),
 	}
 }
 
@@ -150,15 +150,15 @@ func notInCommon(source, destination []plan.Budget, add func(message, remedy str
 	if len(all) == 0 || len(source) == len(destination) && destination[0].UID == source[0].UID {
 		return nil
 	}
-	return add(fmt.Sprintf("PodDisruptionBudget %s does not select the pods of both StatefulSets: their replicas would have no budget in common", all[0].Name),
-		"let its selector match the labels of both pod templates")
+	return add(fmt.Sprintf("PodDisruptionBudget %s does not select the pods of source and destination: their replicas would have no common budget", all[0].Name),
+		"make its selector match the labels of the pod template on each side")
 }
 
 // BudgetTaken describes a PodDisruptionBudget that has the name of the one to create, and does not select the slice's
 // pods.
 func BudgetTaken(side plan.Side, name string) (message, remedy string) {
-	return fmt.Sprintf("%s does not select the pods of %s, and the one that is to share its budget needs its name", side.BudgetNamed(name), side.Set.Name),
-		"let it select them, or delete it: " + side.Kubectl().Do("delete", "pdb", "-n", side.Namespace, name)
+	return fmt.Sprintf("%s does not select the pods of %s, but has the name of the PodDisruptionBudget to create", side.BudgetNamed(name), side.Set.Name),
+		"make it select them, or delete it: " + side.Kubectl().Do("delete", "pdb", "-n", side.Namespace, name)
 }
 
 // Forms warns of a percentage that is rounded up, and of different eviction policies on the two sides.
@@ -178,8 +178,8 @@ func Forms(s plan.Snapshot) []plan.Finding {
 		allowed, err := pdb.Budget(form, replicas)
 		least, errLeast := intstr.GetScaledValueFromIntOrPercent(share, int(replicas), false)
 		if err == nil && errLeast == nil && int(allowed) > least {
-			warn(api.ReasonBudgetForm, fmt.Sprintf("%s says maxUnavailable %s of %d replicas, which Kubernetes rounds up: %d may be down, and the move keeps to that number", name, share.StrVal, replicas, allowed),
-				"where that is too many, say it as a number: --max-unavailable, spec.maxUnavailable of the Migration")
+			warn(api.ReasonBudgetForm, fmt.Sprintf("%s has maxUnavailable %s of %d replicas, which Kubernetes rounds up: %d may be down, and the move uses that number", name, share.StrVal, replicas, allowed),
+				"if that is too many, set a number: --max-unavailable, spec.maxUnavailable of the Migration")
 		}
 	}
 	if len(s.Destination.Budgets) == 1 && !s.Spec.SameNamespace {

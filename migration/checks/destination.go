@@ -25,7 +25,7 @@ func Destination(s plan.Snapshot) []plan.Finding {
 			return findings
 		}
 		if set.Terminating {
-			add(api.ReasonDestinationDeleted, object+" is being deleted: what is started there would be stopped again", side.WhatKeepsIt())
+			add(api.ReasonDestinationDeleted, object+" is being deleted: pods started there would be stopped again", side.WhatKeepsIt())
 		}
 		if owner := api.FenceOwner(set.Fence); owner != "" && owner != s.UID {
 			findings = append(findings, HeldByAnother(side, s.Source))
@@ -46,7 +46,7 @@ func NamespaceMissing(side plan.Side) plan.Finding {
 	return plan.Finding{
 		Reason: api.ReasonNamespaceMissing, Object: side.Object(),
 		Message: fmt.Sprintf("namespace %s does not exist in cluster %s", side.Namespace, side.Cluster),
-		Remedy:  "have it created: --create-namespace, or spec.destination.createNamespace: true; or: " + side.Kubectl().Do("create", "namespace", side.Namespace),
+		Remedy:  "create it with --create-namespace or spec.destination.createNamespace: true; or: " + side.Kubectl().Do("create", "namespace", side.Namespace),
 	}
 }
 

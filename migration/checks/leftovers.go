@@ -54,7 +54,7 @@ func leftBy(s plan.Snapshot, side plan.Side, by types.UID, left []plan.Leftover)
 	return plan.Finding{
 		Reason: api.ReasonLeftByAnother, Object: side.Object(), Warning: true,
 		Message: fmt.Sprintf("%s, for ordinal %d: this move does not remove them, and a pod among them may still write its own volume", what, ordinal),
-		Remedy: fmt.Sprintf("look whether that migration still runs: %s. If its record is lost, rebuild it, and let it end: %s",
+		Remedy: fmt.Sprintf("check whether that migration still runs: %s. If its record is lost, rebuild it, and complete the migration: %s",
 			side.Kubectl().Do("describe", located(side, left[0])...), Rebuilds(s.Source, by)),
 	}
 }
@@ -77,8 +77,8 @@ func LeftBudgets(s plan.Snapshot, name plan.SideName, budget plan.Budget, by typ
 	side := *s.Side(name)
 	return []plan.Finding{{
 		Reason: api.ReasonLeftByAnother, Object: side.BudgetNamed(budget.Name), Warning: true,
-		Message: fmt.Sprintf("%s has the share %s of the migration with UID %s, and by its note the author wrote %s: this move goes by the note, and writes that in the end",
+		Message: fmt.Sprintf("%s has the share %s of the migration with UID %s, and its annotation has the original %s: this move uses the annotation, and restores it at the end",
 			side.BudgetNamed(budget.Name), budget.Form, by, budget.AuthorForm()),
-		Remedy: "write what the budget should be, with the note: " + side.Kubectl().Do("edit", "pdb", "-n", side.Namespace, budget.Name),
+		Remedy: "correct the budget and its annotation: " + side.Kubectl().Do("edit", "pdb", "-n", side.Namespace, budget.Name),
 	}}
 }

@@ -24,7 +24,7 @@ func Names(s plan.Snapshot) []plan.Finding {
 func ServiceTaken(side plan.Side, ordinal int32) plan.Finding {
 	return plan.Finding{
 		Reason: api.ReasonServiceTaken, Object: side.ServiceOf(ordinal),
-		Message: fmt.Sprintf("%s does not select pod %s alone: its name would lead to another one", side.ServiceOf(ordinal), side.PodName(ordinal)),
+		Message: fmt.Sprintf("%s does not select only pod %s: its name would lead to another one", side.ServiceOf(ordinal), side.PodName(ordinal)),
 		Remedy:  "rename that Service, or set spec.services.perOrdinal to None; " + side.Kubectl().Do("get", "svc", "-n", side.Namespace, side.PodName(ordinal), "-o", "yaml"),
 	}
 }

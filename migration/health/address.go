@@ -62,13 +62,13 @@ func (a Addresses) Allow(of Purpose, address string) (u *url.URL, judge bool, er
 		return u, false, nil
 	case len(a.Listed) > 0:
 		if !slices.ContainsFunc(a.Listed, func(each string) bool { return within(u, each) }) {
-			return nil, false, refuse(api.ReasonGateInvalid, fmt.Sprintf("%s is none of those that may be asked; the operator of the manager may add it to %s: %s", of.Field, of.Setting, strings.Join(a.Listed, ", ")))
+			return nil, false, refuse(api.ReasonGateInvalid, fmt.Sprintf("%s is not an allowed address; the manager's operator can add it to %s, which has: %s", of.Field, of.Setting, strings.Join(a.Listed, ", ")))
 		}
 		return u, false, nil
 	case u.Scheme == "http":
-		return nil, false, refuse(api.ReasonGateInvalid, fmt.Sprintf("%s begins with http://, where anybody in between could answer; use its https address, or let the operator of the manager name it in %s", of.Field, of.Setting))
+		return nil, false, refuse(api.ReasonGateInvalid, fmt.Sprintf("%s begins with http://, so its answers could be forged on the network; use its https address, or have the manager's operator add it to %s", of.Field, of.Setting))
 	case !a.AllowLocal && kubeconfig.Local(u.Hostname()):
-		return nil, false, refuse(api.ReasonGateInvalid, of.Field+" is one of the manager's own machine or of a cloud's metadata service, which are not for the author of a Migration; set the one that it has in the network")
+		return nil, false, refuse(api.ReasonGateInvalid, of.Field+" is an address of the manager's own host or of a cloud's metadata service, which a Migration may not use; set the server's address in the network")
 	}
 	return u, !a.AllowLocal, nil
 }

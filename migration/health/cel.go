@@ -166,11 +166,11 @@ func (a *celAsker) list(ctx context.Context, live client.Reader, namespace, wher
 func (a *celAsker) unread(what string, err error) Answer {
 	switch {
 	case meta.IsNoMatchError(err):
-		return because(api.ReasonGateInvalid, fmt.Sprintf("cel.objects: %s: no such kind is served there as %s; write apiVersion and kind as `kubectl api-resources` has them", what, a.kind.GroupVersion()))
+		return because(api.ReasonGateInvalid, fmt.Sprintf("cel.objects: %s: the cluster serves no such kind in %s; use an apiVersion and kind that `kubectl api-resources` lists", what, a.kind.GroupVersion()))
 	case errors.Is(err, clusters.ErrTooMuch):
-		return because(api.ReasonGateTooCostly, fmt.Sprintf("cel.objects: %s: they are larger than the %d MiB that are read for one question; select fewer, or name one", what, maxBytes>>20))
+		return because(api.ReasonGateTooCostly, fmt.Sprintf("cel.objects: %s: the objects exceed the %d MiB that are read for one query; select fewer, or name one", what, maxBytes>>20))
 	case endpoint.LacksRight(err):
-		return because(api.ReasonGateUnanswered, fmt.Sprintf("%s could not be read for want of a right: %s. Let a Role or ClusterRole there allow it", what, endpoint.OneLine(err)))
+		return because(api.ReasonGateUnanswered, fmt.Sprintf("%s could not be read, because a permission is missing: %s. Grant it by a Role or ClusterRole there", what, endpoint.OneLine(err)))
 	}
 	return because(api.ReasonGateUnanswered, fmt.Sprintf("%s could not be read: %s", what, endpoint.OneLine(err)))
 }

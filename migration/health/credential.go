@@ -34,20 +34,20 @@ func (c credential) read(ctx context.Context) (string, *Answer) {
 	switch {
 	case endpoint.LacksRight(err):
 		return "", new(because(api.ReasonGateUnanswered, fmt.Sprintf(
-			"%s, with %s, was not read for want of a right: %s. Allow it to who is named there: %s, and bind it",
+			"%s, with %s, was not read, because a permission is missing: %s. Grant it to the user in this error: %s, and bind the Role",
 			c.where, c.use, endpoint.OneLine(err), c.from.Kubectl.Do("create", "role", "gate-"+c.at.Name, "-n", c.at.Namespace, "--verb=get", "--resource=secrets", "--resource-name="+c.at.Name))))
 	case err != nil:
 		return "", new(because(api.ReasonGateUnanswered, fmt.Sprintf("%s, with %s, could not be read: %s", c.where, c.use, endpoint.OneLine(err))))
 	case secret == nil || len(secret.Data[c.key]) == 0:
-		return "", new(because(api.ReasonGateInvalid, fmt.Sprintf("%s with key %q, which holds %s, does not exist; make it: %s",
+		return "", new(because(api.ReasonGateInvalid, fmt.Sprintf("%s with key %q, which holds %s, does not exist; create it: %s",
 			c.where, c.key, c.use, c.from.Kubectl.Do("create", "secret", "generic", "-n", c.at.Namespace, c.at.Name, "--from-literal="+c.key+"=TOKEN"))))
 	}
 	value := strings.TrimSpace(string(secret.Data[c.key]))
 	switch {
 	case c.bearer && !bearer.MatchString(value):
-		return "", new(because(api.ReasonGateInvalid, fmt.Sprintf("%s, key %q, holds no bearer token: it has other characters than one has (RFC 6750); store the token alone", c.where, c.key)))
+		return "", new(because(api.ReasonGateInvalid, fmt.Sprintf("%s, key %q, holds no bearer token: it has characters that RFC 6750 does not allow; store only the token", c.where, c.key)))
 	case !fitsHeader(value):
-		return "", new(because(api.ReasonGateInvalid, fmt.Sprintf("%s, key %q, has characters that no header may have; store the value of the header alone", c.where, c.key)))
+		return "", new(because(api.ReasonGateInvalid, fmt.Sprintf("%s, key %q, has characters that a header must not have; store only the value of the header", c.where, c.key)))
 	}
 	return value, nil
 }

@@ -118,7 +118,7 @@ func unquoted(err error) error {
 		}
 	}
 	if err != nil {
-		return errors.New("why is not shown, as it may quote what is in there")
+		return errors.New("the cause is not shown, because it may quote secret data")
 	}
 	return nil
 }

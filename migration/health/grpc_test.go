@@ -82,5 +82,5 @@ func TestGRPCWithoutRight(t *testing.T) {
 		clustertest.Refuse(w, http.StatusForbidden, metav1.StatusReasonForbidden, `pods "web-2" is forbidden: User "mover" cannot create resource "pods/portforward" in API group ""`)
 		return true
 	}}
-	none("want of a right", "sliceshift-mover-gates", "create pods/portforward").check(t, ask(t.Context(), t, api.HealthGate{GRPC: &api.GRPCGate{Port: 50051}}, sidesOf(t, server), web2))
+	none("a permission is missing", "sliceshift-mover-gates", "create pods/portforward").check(t, ask(t.Context(), t, api.HealthGate{GRPC: &api.GRPCGate{Port: 50051}}, sidesOf(t, server), web2))
 }

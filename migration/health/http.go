@@ -55,7 +55,7 @@ const authorization = "Authorization"
 
 func checkHeader(header api.GateHeader) error {
 	if credential := http.CanonicalHeaderKey(header.Name) == authorization; credential && header.SecretRef == nil {
-		return refuse(api.ReasonGateInvalid, "http.headers: Authorization is a credential, which is not written here; put it into a Secret, and name that in secretRef of the header, or in http.bearerTokenSecretRef")
+		return refuse(api.ReasonGateInvalid, "http.headers: Authorization is a credential, which must not be written here; store it in a Secret, and name that in secretRef of the header, or in http.bearerTokenSecretRef")
 	} else if !credential {
 		if err := clusters.CheckPodHeader(header.Name); err != nil {
 			return refuse(api.ReasonGateInvalid, fmt.Sprintf("http.headers: %v", err))
@@ -110,9 +110,9 @@ func (a *httpAsker) judge(s Subject, answer clusters.PodAnswer) Answer {
 	asked := fmt.Sprintf("%s answers HTTP %d on port %d%s", s.pod(), answer.Code, a.gate.Port, a.request.Path)
 	switch {
 	case !a.expects(answer.Code) && len(a.sent) > 0 && (answer.Code == http.StatusUnauthorized || answer.Code == http.StatusForbidden):
-		return because(api.ReasonGateUnanswered, fmt.Sprintf("%s: it does not take what %s holds. Put there what may ask; it is read anew each time", asked, a.named(s)))
+		return because(api.ReasonGateUnanswered, fmt.Sprintf("%s: it rejects the credential from %s. Store a valid one there; each request reads the Secret", asked, a.named(s)))
 	case !a.expects(answer.Code) && answer.Code == http.StatusUnauthorized:
-		return because(api.ReasonGateFailed, asked+": it wants to know who asks. Put a token into a Secret beside the pod, and name it in http.bearerTokenSecretRef; or ask a path that is open")
+		return because(api.ReasonGateFailed, asked+": it requires a credential. Store a token in a Secret in the pod's namespace, and set http.bearerTokenSecretRef; or use a path without authentication")
 	case !a.expects(answer.Code):
 		return because(api.ReasonGateFailed, fmt.Sprintf("%s, and a good answer is %s. It says: %s", asked, a.expected(), a.said(answer.Body)))
 	case !bytes.Contains(answer.Body, []byte(a.gate.BodyContains)):
@@ -162,7 +162,7 @@ func (s Subject) pod() string {
 func unheard(s Subject, at, verb, resource string, err error) Answer {
 	why := endpoint.OneLine(err)
 	if endpoint.LacksRight(err) {
-		return because(api.ReasonGateUnanswered, fmt.Sprintf("%s was not asked at %s for want of a right: %s. Bind ClusterRole sliceshift-mover-gates there, or allow: %s %s", s.pod(), at, why, verb, resource))
+		return because(api.ReasonGateUnanswered, fmt.Sprintf("%s was not asked at %s, because a permission is missing: %s. Bind ClusterRole sliceshift-mover-gates there, or allow: %s %s", s.pod(), at, why, verb, resource))
 	}
 	return because(api.ReasonGateUnanswered, fmt.Sprintf("%s gives no answer at %s: %s", s.pod(), at, why))
 }

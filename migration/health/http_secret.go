@@ -129,11 +129,11 @@ func (a *httpAsker) lost(ctx context.Context, s Subject, through *tunnel, err er
 	case errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled):
 		why = errors.New("none came in time; see whether the pod answers there, or raise timeoutSeconds")
 	case errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF):
-		why = errors.New("the connection has ended before an answer did")
+		why = errors.New("the connection was closed before the answer ended")
 	case noTLS || errors.Is(err, http.ErrSchemeMismatch):
 		why = errors.New("it does not speak TLS there; set http.scheme to HTTP")
 	default:
-		why = errors.New("what it says there is no answer in HTTP; check http.port and http.scheme")
+		why = errors.New("its answer is not HTTP; check http.port and http.scheme")
 	}
 	return unheard(s, fmt.Sprintf("port %d", a.gate.Port), "create", "pods/portforward", why)
 }

@@ -83,14 +83,14 @@ func TestHTTPWithSecrets(t *testing.T) {
 		"sick":                 {secretGate(8080, path("/sick")), bad("HTTP 503", "not shown")},
 		"it lacks a text":      {secretGate(8080, func(g *api.HTTPGate) { g.BodyContains = "fine" }), bad("not shown")},
 		"a redirect":           {secretGate(8080, path("/away")), bad("HTTP 307")},
-		"an old token":         {secretGate(8080, key("old")), none("HTTP 401", `does not take what Secret shop/token, key "old", in cluster east`, "read anew")},
+		"an old token":         {secretGate(8080, key("old")), none("HTTP 401", `rejects the credential from Secret shop/token, key "old", in cluster east`, "each request reads the Secret")},
 		"none, as expected":    {secretGate(8080, func(g *api.HTTPGate) { g.BearerTokenSecretRef.Key, g.ExpectedStatus = "old", []int32{401} }), good()},
 		"no such key":          {secretGate(8080, key("gone")), wrong("Secret shop/token in cluster east", `key "gone"`, "in cluster east: kubectl create secret generic -n shop token --from-literal=gone=TOKEN")},
 		"no such Secret":       {secretGate(8080, func(g *api.HTTPGate) { g.BearerTokenSecretRef.Name = "gone" }), wrong("Secret shop/gone in cluster east")},
-		"two headers in one":   {secretGate(8080, header("X-Api-Key", "two")), wrong("characters that no header may have")},
+		"two headers in one":   {secretGate(8080, header("X-Api-Key", "two")), wrong("characters that a header must not have")},
 		"no token":             {secretGate(8080, key("two")), wrong("holds no bearer token")},
 		"nobody listens":       {secretGate(9, asIs), none("gives no answer at port 9", "error forwarding port 9")},
-		"no HTTP":              {secretGate(7, asIs), none("no answer in HTTP")},
+		"no HTTP":              {secretGate(7, asIs), none("its answer is not HTTP")},
 		"no TLS":               {secretGate(8080, func(g *api.HTTPGate) { g.Scheme = api.GateHTTPS }), none("does not speak TLS")},
 		"in the gate itself":   {secretGate(8080, func(g *api.HTTPGate) { g.Headers = []api.GateHeader{{Name: "authorization", Value: "Bearer x"}} }), wrong("http.headers: Authorization is a credential", "bearerTokenSecretRef")},
 		"twice": {secretGate(8080, func(g *api.HTTPGate) {
@@ -168,8 +168,8 @@ func TestHTTPSecretIsReadAnew(t *testing.T) {
 func TestHTTPSecretWithoutRight(t *testing.T) {
 	t.Parallel()
 	for resource, says := range map[string][]string{
-		"secrets":          {"Secret shop/token in cluster east", "want of a right", "--verb=get --resource=secrets --resource-name=token"},
-		"pods/portforward": {"want of a right", "sliceshift-mover-gates", "create pods/portforward"},
+		"secrets":          {"Secret shop/token in cluster east", "a permission is missing", "--verb=get --resource=secrets --resource-name=token"},
+		"pods/portforward": {"a permission is missing", "sliceshift-mover-gates", "create pods/portforward"},
 	} {
 		server := appIn(t, "2", guarded)
 		server.Secrets = map[string]map[string][]byte{"shop/token": {"value": []byte(shownToken)}}

@@ -77,7 +77,7 @@ func TestHTTPNotThePod(t *testing.T) {
 			clustertest.Refuse(w, http.StatusForbidden, metav1.StatusReasonForbidden, `pods "web-2" is forbidden: User "mover" cannot get resource "pods/proxy" in API group ""`)
 			return true
 		}
-		none("want of a right", "sliceshift-mover-gates", "get pods/proxy").check(t, ask(t.Context(), t, gate, sidesOf(t, server), web2))
+		none("a permission is missing", "sliceshift-mover-gates", "get pods/proxy").check(t, ask(t.Context(), t, gate, sidesOf(t, server), web2))
 	})
 	t.Run("silent", func(t *testing.T) {
 		server := appIn(t, "2", func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })

@@ -34,9 +34,9 @@ func newJob(gate api.HealthGate, sides Sides) (*jobAsker, error) {
 	spec := *gate.Job.Spec.JobSpec.DeepCopy()
 	switch unfit := api.UnfitJob(gate.Job.Spec); {
 	case unfit != "":
-		return nil, refuse(api.ReasonGateInvalid, "no such Job can be run: "+unfit)
+		return nil, refuse(api.ReasonGateInvalid, "the Job cannot be run: "+unfit)
 	case spec.TTLSecondsAfterFinished != nil:
-		return nil, refuse(api.ReasonGateInvalid, "job.spec.ttlSecondsAfterFinished: a Job that has gone would be run once more; remove it, and delete the Jobs after the migration")
+		return nil, refuse(api.ReasonGateInvalid, "job.spec.ttlSecondsAfterFinished: a deleted Job would be run again; remove this field, and delete the Jobs after the migration")
 	}
 	spec.ActiveDeadlineSeconds = new(gate.Job.Deadline())
 	if spec.Template.Spec.RestartPolicy == "" {
@@ -58,7 +58,7 @@ func (a *jobAsker) Ask(ctx context.Context, s Subject) Answer {
 	err := live.Get(ctx, client.ObjectKeyFromObject(wanted), found)
 	switch {
 	case apierrors.IsNotFound(err) && s.Look:
-		return because(api.ReasonGatePending, name+" has not been made; it is when the migration gets there")
+		return because(api.ReasonGatePending, name+" does not exist yet; the migration creates it at that step")
 	case apierrors.IsNotFound(err):
 		return made(name, live.Create(ctx, wanted))
 	case err != nil:
@@ -71,11 +71,11 @@ func (a *jobAsker) Ask(ctx context.Context, s Subject) Answer {
 func made(name string, err error) Answer {
 	switch {
 	case err == nil || apierrors.IsAlreadyExists(err):
-		return because(api.ReasonGatePending, name+" was made")
+		return because(api.ReasonGatePending, name+" was created")
 	case apierrors.IsInvalid(err) || apierrors.IsBadRequest(err):
-		return because(api.ReasonGateInvalid, fmt.Sprintf("%s cannot be made, job.spec is refused: %s", name, endpoint.OneLine(err)))
+		return because(api.ReasonGateInvalid, fmt.Sprintf("%s cannot be created, because job.spec is rejected: %s", name, endpoint.OneLine(err)))
 	case answered(err) && !endpoint.LacksRight(err): // by a quota, a policy or a webhook, or because the namespace is missing
-		return because(api.ReasonGateUnanswered, fmt.Sprintf("%s cannot be made: %s. Let it in there, and it is made by itself", name, endpoint.OneLine(err)))
+		return because(api.ReasonGateUnanswered, fmt.Sprintf("%s cannot be created: %s. Allow it there; the creation is then retried", name, endpoint.OneLine(err)))
 	}
 	return unmade(name, err)
 }
@@ -88,18 +88,18 @@ func answered(err error) bool {
 
 func unmade(name string, err error) Answer {
 	if endpoint.LacksRight(err) {
-		return because(api.ReasonGateUnanswered, fmt.Sprintf("%s was not run for want of a right: %s. Bind ClusterRole sliceshift-mover-jobs there", name, endpoint.OneLine(err)))
+		return because(api.ReasonGateUnanswered, fmt.Sprintf("%s was not run, because a permission is missing: %s. Bind ClusterRole sliceshift-mover-jobs there", name, endpoint.OneLine(err)))
 	}
-	return because(api.ReasonGateUnanswered, fmt.Sprintf("whether %s has run is not known: %s", name, endpoint.OneLine(err)))
+	return because(api.ReasonGateUnanswered, fmt.Sprintf("whether %s has run is unknown: %s", name, endpoint.OneLine(err)))
 }
 
 func judgeJob(name string, kubectl shell.Kubectl, wanted, found *batchv1.Job) Answer {
 	again := kubectl.Do("delete", "job", "-n", found.Namespace, found.Name)
 	if !jobs.Made(found, types.UID(wanted.Annotations[api.OwnerAnnotationKey])) {
-		return because(api.ReasonGateInvalid, fmt.Sprintf("%s was not made by this migration, and has its Job's name; delete it: %s", name, again))
+		return because(api.ReasonGateInvalid, fmt.Sprintf("%s was not created by this migration, but has the name of its Job; delete it: %s", name, again))
 	}
 	if found.DeletionTimestamp != nil {
-		return because(api.ReasonGatePending, name+" is being deleted, and is run again then")
+		return because(api.ReasonGatePending, name+" is being deleted, and is then run again")
 	}
 	switch end := jobs.End(found); {
 	case end == nil:
@@ -107,7 +107,7 @@ func judgeJob(name string, kubectl shell.Kubectl, wanted, found *batchv1.Job) An
 	case end.Type == batchv1.JobComplete:
 		return passed("%s has completed", name)
 	default:
-		return because(api.ReasonGateFailed, fmt.Sprintf("%s has failed (%s): %s. What it says: %s; to have it run again: %s",
+		return because(api.ReasonGateFailed, fmt.Sprintf("%s has failed (%s): %s. Its logs: %s; to run it again: %s",
 			name, end.Reason, end.Message, kubectl.Do("logs", "-n", found.Namespace, "job/"+found.Name), again))
 	}
 }

@@ -124,11 +124,11 @@ func TestJob(t *testing.T) {
 	s := of("", web2)
 	looks := s
 	looks.Look = true
-	pends("has not been made").check(t, ask(t.Context(), t, drain(), sides, looks))
+	pends("does not exist yet").check(t, ask(t.Context(), t, drain(), sides, looks))
 	if server.made != 0 {
 		t.Fatal("looking has made it")
 	}
-	pends("was made").check(t, ask(t.Context(), t, drain(), sides, s))
+	pends("was created").check(t, ask(t.Context(), t, drain(), sides, s))
 	pends("runs").check(t, ask(t.Context(), t, drain(), sides, s)) // as another process
 	job := server.the(t)
 	if got := job.Spec.Template.Spec; got.RestartPolicy != corev1.RestartPolicyNever || *job.Spec.ActiveDeadlineSeconds != 600 {
@@ -185,10 +185,10 @@ func TestJobOfAnother(t *testing.T) {
 		want   want
 	}{
 		"no right":  {refused(403, metav1.StatusReasonForbidden, `jobs is forbidden: User "mover" cannot create resource "jobs"`), none("sliceshift-mover-jobs")},
-		"no quota":  {refused(403, metav1.StatusReasonForbidden, "exceeded quota"), none("cannot be made", "exceeded quota", "Let it in")},
-		"a webhook": {refused(500, metav1.StatusReasonInternalError, `Internal error occurred: failed calling webhook "jobs.policy.corp": out of order`), none("cannot be made", `failed calling webhook "jobs.policy.corp": out of order`)},
-		"no Job":    {refused(422, metav1.StatusReasonInvalid, "spec.template: Invalid value"), wrong("job.spec is refused", "Invalid value")},
-		"made then": {refused(409, metav1.StatusReasonAlreadyExists, "already exists"), pends("was made")},
+		"no quota":  {refused(403, metav1.StatusReasonForbidden, "exceeded quota"), none("cannot be created", "exceeded quota", "Allow it there")},
+		"a webhook": {refused(500, metav1.StatusReasonInternalError, `Internal error occurred: failed calling webhook "jobs.policy.corp": out of order`), none("cannot be created", `failed calling webhook "jobs.policy.corp": out of order`)},
+		"no Job":    {refused(422, metav1.StatusReasonInvalid, "spec.template: Invalid value"), wrong("job.spec is rejected", "Invalid value")},
+		"made then": {refused(409, metav1.StatusReasonAlreadyExists, "already exists"), pends("was created")},
 	} {
 		server.refuse = tc.refuse
 		t.Run(name, func(t *testing.T) { tc.want.check(t, ask(t.Context(), t, drain(), sides, of("", web2))) })
@@ -199,7 +199,7 @@ func TestJobOfAnother(t *testing.T) {
 	job.DeletionTimestamp = new(metav1.Now())
 	pends("being deleted").check(t, ask(t.Context(), t, drain(), sides, of("", web2)))
 	job.Annotations[api.OwnerAnnotationKey] = "somebody"
-	wrong("was not made by this migration", "kubectl delete job -n shop leave-the-ring-").check(t, ask(t.Context(), t, drain(), sides, of("", web2)))
+	wrong("was not created by this migration", "kubectl delete job -n shop leave-the-ring-").check(t, ask(t.Context(), t, drain(), sides, of("", web2)))
 }
 
 func TestJobRefused(t *testing.T) {

@@ -238,11 +238,11 @@ func TestAddresses(t *testing.T) {
 		"listed":                       {listed, "http://prometheus.monitoring:9090", ""},
 		"below what is listed":         {listed, "http://Prometheus.monitoring.:9090/a", ""},
 		"listed with a path":           {listed, "https://mimir.corp:443/team-a/prometheus", ""},
-		"above what is listed":         {listed, "https://mimir.corp/team-a", "none of those"},
-		"beside what is listed":        {listed, "https://mimir.corp/team-a/prometheus2", "none of those"},
-		"another port":                 {listed, "http://prometheus.monitoring", "none of those"},
-		"another scheme":               {listed, "https://prometheus.monitoring:9090", "none of those"},
-		"not listed":                   {listed, "https://prometheus.corp", "none of those"},
+		"above what is listed":         {listed, "https://mimir.corp/team-a", "is not an allowed address"},
+		"beside what is listed":        {listed, "https://mimir.corp/team-a/prometheus2", "is not an allowed address"},
+		"another port":                 {listed, "http://prometheus.monitoring", "is not an allowed address"},
+		"another scheme":               {listed, "https://prometheus.monitoring:9090", "is not an allowed address"},
+		"not listed":                   {listed, "https://prometheus.corp", "is not an allowed address"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

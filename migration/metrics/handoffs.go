@@ -24,8 +24,8 @@ var (
 	})
 	turnedTotal = metric.Counter(metric.Definition{
 		Name: "sliceshift_migration_handoffs_turned_back_total", Labels: []string{"direction"},
-		Help: "Handoffs that were turned round on their way, by the direction that they had.",
-		Use:  "Anything above 0 that nobody asked for is worth a look at why moves are rolled back.",
+		Help: "Handoffs that were reversed before their end, by their original direction.",
+		Use:  "Above 0 without a requested rollback: find out why moves are rolled back.",
 	})
 	withdrawnTotal = metric.Counter(metric.Definition{
 		Name: "sliceshift_migration_handoffs_withdrawn_total", Labels: []string{"direction"},

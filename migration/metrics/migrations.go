@@ -17,20 +17,20 @@ import (
 
 // The gauges. Those with a namespace and a name describe one migration.
 var (
-	ordinalsGauge = gauge("ordinals", "Ordinals that a migration is to move.",
+	ordinalsGauge = gauge("ordinals", "Ordinals that a migration moves, the moved ones included.",
 		"With sliceshift_migration_ordinals_moved: the progress of each migration.", "namespace", "name")
 	movedGauge = gauge("ordinals_moved", "Ordinals of a migration that are available at its destination.",
 		"Progress. Where it falls, a rollback is under way.", "namespace", "name")
 	budgetGauge = gauge("budget_replicas", "Disruption budget of a migration's application: how many of its replicas may be unavailable at once.",
-		"What sliceshift_migration_budget_left_replicas is left of.", "namespace", "name")
-	leftGauge = gauge("budget_left_replicas", "Replicas of a migration's application that may still become unavailable, on both sides together; below 0: more are than may.",
-		"0 is usual while an ordinal is on its way. 0 for long means that nobody can drain a node, and below 0 that something else has failed.", "namespace", "name")
+		"The upper limit of sliceshift_migration_budget_left_replicas.", "namespace", "name")
+	leftGauge = gauge("budget_left_replicas", "Replicas of a migration's application that may still become unavailable, on both sides together; below 0: the budget is exceeded.",
+		"0 is usual during a handoff. 0 for long means that no node can be drained, and below 0 that another replica has failed.", "namespace", "name")
 	waitingGauge = gauge("waiting_seconds", "Seconds that a migration has been waiting for a reason; stalled: true when something outside must change first.",
 		"What holds moves up now. The reason has an entry in the runbook.", "namespace", "name", "reason", "stalled")
-	downGauge = gauge("ordinal_down_seconds", "Seconds that the ordinal on its way has been down; there while one is.",
+	downGauge = gauge("ordinal_down_seconds", "Seconds that the ordinal in handoff has been down; absent while none is.",
 		"Compare it with sliceshift_migration_handoff_longest_seconds of the same migration.", "namespace", "name")
-	longestGauge = gauge("handoff_longest_seconds", "Seconds that the longest handoff of a migration took that has come to the destination; there once one has.",
-		"What is to be expected of the next one.", "namespace", "name")
+	longestGauge = gauge("handoff_longest_seconds", "Seconds of a migration's longest handoff that reached the destination; absent before the first.",
+		"The expected duration of the next handoff.", "namespace", "name")
 	lookGauge = gauge("last_pass_timestamp_seconds", "When a migration that has not ended, and is not in line, was last looked at, in seconds since 1970.",
 		"Each is looked at every 30 seconds at least. One that is not has a manager that is stuck or overloaded.", "namespace", "name")
 

@@ -9,12 +9,12 @@ var (
 	writesTotal = metric.Counter(metric.Definition{
 		Name: "sliceshift_migration_writes_total", Labels: []string{"verb", "result"},
 		Help: "Writes of migrations, by verb and result: done, conflict (the object had changed), refused, failed (no answer, or the API server's fault).",
-		Use:  "conflict is what writes of others make and heals by itself; refused needs a person, failed a cluster that answers.",
+		Use:  "conflict: another client wrote first, and the write is retried. refused: fix the cause. failed: check that the cluster answers.",
 	})
 	stallsTotal = metric.Counter(metric.Definition{
 		Name: "sliceshift_migration_stalls_total", Labels: []string{"reason"},
 		Help: "How often a migration was found to be stalled, by reason.",
-		Use:  "What stops moves again and again, also when it was mended before anybody looked.",
+		Use:  "Finds recurring reasons, also those that were resolved unnoticed.",
 	})
 )
 

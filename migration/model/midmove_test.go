@@ -73,7 +73,7 @@ func TestBudgetThatCannotBeMade(t *testing.T) {
 		"of another name": {func(s *plan.Snapshot) { s.Source.Budgets[0].Name = "another"; s.Destination.Budgets = nil }, "does not exist any more"},
 		"its name is taken": {func(s *plan.Snapshot) {
 			s.Destination.Budgets, s.Destination.OtherBudgets = nil, []string{s.Source.Budgets[0].Name}
-		}, "needs its name"},
+		}, "has the name of the PodDisruptionBudget to create"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			y := newPlay(t, c)

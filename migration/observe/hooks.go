@@ -47,7 +47,7 @@ func hookJobOf(s plan.Snapshot, at endpoint.Endpoint, job *batchv1.Job) plan.Hoo
 	}
 	switch end := jobs.End(job); {
 	case end == nil && job.DeletionTimestamp != nil:
-		seen.State, seen.Message = api.HookFailed, "somebody has deleted the Job before its end"
+		seen.State, seen.Message = api.HookFailed, "the Job was deleted before its end"
 	case end == nil:
 	case end.Type == batchv1.JobComplete:
 		seen.State, seen.Message = api.HookSucceeded, ""

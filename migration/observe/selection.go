@@ -24,7 +24,7 @@ type selection struct {
 func (f *observed) selects(selector labels.Selector) selection {
 	s := selection{any: selector.Matches(f.podLabels())}
 	if !s.any {
-		s.leavesOut = "those that are still to be made, at the destination as well"
+		s.leavesOut = "pods that are created later, also at the destination"
 	}
 	for i := range f.pods {
 		pod := &f.pods[i]

@@ -34,8 +34,8 @@ func TestBudgetsArePodsBudgets(t *testing.T) {
 	}{
 		"all, by the template's labels":   {map[string]string{"app": "web"}, both, true, ""},
 		"one, by its name":                {map[string]string{appsv1.StatefulSetPodNameLabel: "web-0"}, both, true, "web-1"},
-		"the only one, by its name":       {map[string]string{appsv1.StatefulSetPodNameLabel: "web-0"}, both[:1], true, "still to be made"},
-		"all, by a webhook's label":       {mesh, []corev1.Pod{pod("web-0", mesh), pod("web-1", mesh)}, true, "still to be made"},
+		"the only one, by its name":       {map[string]string{appsv1.StatefulSetPodNameLabel: "web-0"}, both[:1], true, "created later"},
+		"all, by a webhook's label":       {mesh, []corev1.Pod{pod("web-0", mesh), pod("web-1", mesh)}, true, "created later"},
 		"all but one that lost its label": {map[string]string{"app": "web"}, []corev1.Pod{pod("web-0", nil), pod("web-1", map[string]string{"app": "debug"})}, true, "web-1"},
 		"one that has ended":              {map[string]string{appsv1.StatefulSetPodNameLabel: "web-2"}, append(both[:2:2], ended), false, ""},
 		"others":                          {map[string]string{"app": "db"}, both, false, ""},

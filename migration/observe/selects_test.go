@@ -21,7 +21,7 @@ func TestSelects(t *testing.T) {
 	}
 	nothing := func(*corev1.Pod) {}
 	own, other := labels.Set{"app": "web"}, labels.Set{"app": "db"}
-	const toCome = "those that are still to be made, at the destination as well"
+	const toCome = "pods that are created later, also at the destination"
 	for name, tc := range map[string]struct {
 		template labels.Set
 		pods     []corev1.Pod

@@ -86,11 +86,11 @@ func (s *State) written(step Step, answer Answer, now time.Time) Step {
 		}
 		// Each write was decided on a fresh read. It is still tried again.
 		kubectl := step.Snapshot.Side(step.Decision.Effect.Side).Kubectl()
-		reason, remedy := api.ReasonWriteRefused, "see who else writes the object: "+kubectl.Do("get", "--show-managed-fields", "-o", "yaml")
+		reason, remedy := api.ReasonWriteRefused, "see which other client writes the object: "+kubectl.Do("get", "--show-managed-fields", "-o", "yaml")
 		if answer.Kind == NamespaceGone {
-			reason, remedy = api.ReasonNamespaceMissing, "see what became of the namespace, and make it again: "+kubectl.Do("get", "namespaces")
+			reason, remedy = api.ReasonNamespaceMissing, "check the namespace, and create it again: "+kubectl.Do("get", "namespaces")
 		}
-		return step.report(plan.Stalled(reason, asked("cluster %s refuses again and again to %s: %s"), remedy))
+		return step.report(plan.Stalled(reason, asked("cluster %s repeatedly refuses to %s: %s"), remedy))
 	case MissingRight:
 		return step.report(plan.Stalled(api.ReasonPermissionMissing, asked("cluster %s refused to %s: %s"), step.Decision.Effect.RemedyRights()))
 	case Refused:
@@ -112,7 +112,7 @@ func remedyRefused(step Step) string {
 		words = append(words, "-n", namespace)
 	}
 	quota := side.Kubectl().Do("describe", words...)
-	return fmt.Sprintf("look for what the answer names there: a quota (%s), an admission policy or a webhook; have it let this pass", quota)
+	return fmt.Sprintf("find the cause that the answer names there: a quota (%s), an admission policy or a webhook; change it to allow this", quota)
 }
 
 // saved engages the process only if the record has a new fence of its own.

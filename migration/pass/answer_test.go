@@ -176,7 +176,7 @@ func TestRefusedAgainAndAgain(t *testing.T) {
 		for range 2 {
 			step := s.Answered(writes(plan.ScaleDown), answer, plantest.Epoch)
 			hold := step.Decision.Hold
-			if step.Do != pass.Report || step.RequeueAfter != pass.RequeueRefused || hold.Reason != reason || hold.Remedy == "" || !strings.HasPrefix(hold.Message, "cluster east refuses again and again to stop") {
+			if step.Do != pass.Report || step.RequeueAfter != pass.RequeueRefused || hold.Reason != reason || hold.Remedy == "" || !strings.HasPrefix(hold.Message, "cluster east repeatedly refuses to stop") {
 				t.Fatalf("got %+v", hold)
 			}
 		}

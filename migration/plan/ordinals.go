@@ -111,7 +111,7 @@ func (s Snapshot) Unbounded() *Finding {
 		return &Finding{
 			Reason: api.ReasonOrdinalsUnbounded, Object: "Migration " + s.Migration.String(),
 			Message: fmt.Sprintf("the record of migration %s says that the application began with %d replicas from ordinal %d, %d of them at the destination: no application has those", s.Migration, base.Replicas, base.Start, base.DestinationReplicas),
-			Remedy:  "somebody else has written status.baseline: write the former values back, or delete the migration",
+			Remedy:  "another client has changed status.baseline: restore the former values, or delete the migration",
 		}
 	case !bounded(s.Extent()):
 		start, replicas := s.Extent()
@@ -146,5 +146,5 @@ func (s Side) tooMany(start, replicas int32) Finding {
 }
 
 func (s Side) scaleDown() string {
-	return "see who wrote it, and write the former numbers back: " + s.Kubectl().Do("get", s.Set.ResourceName(), "-n", s.Namespace, s.Set.Name, "--show-managed-fields", "-o", "yaml")
+	return "find the client that wrote it, and restore the former numbers: " + s.Kubectl().Do("get", s.Set.ResourceName(), "-n", s.Namespace, s.Set.Name, "--show-managed-fields", "-o", "yaml")
 }

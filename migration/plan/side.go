@@ -78,7 +78,7 @@ func (s Side) Object() string {
 
 // WhatKeepsIt returns the remedy for a StatefulSet that is being deleted and still exists.
 func (s Side) WhatKeepsIt() string {
-	return "a deletion cannot be taken back; wait until it is gone, and see what keeps it: " + s.Kubectl().Do("get", s.Set.ResourceName(), "-n", s.Namespace, s.Set.Name, "-o", "yaml")
+	return "a deletion cannot be undone; wait until it is complete; to see what blocks it: " + s.Kubectl().Do("get", s.Set.ResourceName(), "-n", s.Namespace, s.Set.Name, "-o", "yaml")
 }
 
 // Pod returns the pod of an ordinal.

@@ -56,9 +56,9 @@ func (p againPlanner) differs() string {
 	case p.layout.broken != "":
 		return p.layout.broken
 	case gap != nil && (p.Record.Handoff == nil || p.Record.Handoff.Ordinal != *gap):
-		return fmt.Sprintf("neither slice owns ordinal %d, and it is not on its way", *gap)
+		return fmt.Sprintf("neither slice owns ordinal %d, and no handoff of it is in progress", *gap)
 	case set.YoungClaim != "":
-		return fmt.Sprintf("claim %s/%s was made when it was, or since: its pod runs, or would start, on a new disk", p.Source.Namespace, set.YoungClaim)
+		return fmt.Sprintf("claim %s/%s was created with it or later: its pod runs, or would start, on a new disk", p.Source.Namespace, set.YoungClaim)
 	}
 	if problem := p.anotherDisk(); problem != nil {
 		return problem.Message
@@ -100,7 +100,7 @@ func (p againPlanner) between() string {
 		return ""
 	}
 	var text strings.Builder
-	fmt.Fprintf(&text, "; ordinal %d is on its way, at %s", handoff.Ordinal, handoff.Step)
+	fmt.Fprintf(&text, "; the handoff of ordinal %d is in progress, at %s", handoff.Ordinal, handoff.Step)
 	for _, v := range p.Volumes {
 		if v.Ordinal != handoff.Ordinal {
 			continue
@@ -132,12 +132,12 @@ func whereabouts(h volumes.Holding) string {
 func (p againPlanner) likeTheFormer() string {
 	start, replicas := p.due()
 	set := p.Source.Set
-	remedy := fmt.Sprintf("let it have the claim templates and claims of the former one, and the ordinals %s: %s; then the migration goes on by itself",
+	remedy := fmt.Sprintf("give it the claim templates and claims of the former one, and the ordinals %s: %s; the migration then continues",
 		plan.Span(start, replicas), p.Source.Kubectl().Do("patch", set.ResourceName(), "-n", p.Source.Namespace, set.Name, "--type=merge", "-p", fmt.Sprintf(`{"spec":{"ordinals":{"start":%d},"replicas":%d}}`, start, replicas)))
 	if !p.down() {
 		return remedy + "; else delete this Migration and create a new one"
 	}
-	return remedy + fmt.Sprintf("; else delete this Migration, which leaves ordinal %d down, and start it by hand as the runbook says under SourceReplaced, before a new one can be created", p.Record.Handoff.Ordinal)
+	return remedy + fmt.Sprintf("; else delete this Migration, which leaves ordinal %d down; start that by hand as the runbook describes under SourceReplaced, then create a new Migration", p.Record.Handoff.Ordinal)
 }
 
 // due returns the range that the source is expected to have: the ordinals that the destination does not own,

@@ -38,9 +38,9 @@ func TestSourceMadeAgain(t *testing.T) {
 		"it has an ordinal more":                 {func(s *plan.Snapshot) { s.Source.Set.Replicas++ }, "of 4"},
 		"it begins elsewhere":                    {func(s *plan.Snapshot) { s.Source.Set.Start = 0 }, "the source owns [0,2) instead of [1,3)"},
 		"it has all of them":                     {plantest.InTurn(twoBetween, func(s *plan.Snapshot) { s.Source.Set.Replicas = 4 }), "of 4"},
-		"it lacks one":                           {func(s *plan.Snapshot) { s.Source.Set.Replicas-- }, "neither slice owns ordinal 2, and it is not on its way"},
+		"it lacks one":                           {func(s *plan.Snapshot) { s.Source.Set.Replicas-- }, "neither slice owns ordinal 2, and no handoff of it is in progress"},
 		"other claim templates":                  {func(s *plan.Snapshot) { s.Source.Set.Templates = []string{"storage"} }, "its claim templates are storage, and were data"},
-		"a new claim":                            {func(s *plan.Snapshot) { s.Source.Set.YoungClaim = "data-web-1" }, "claim shop/data-web-1 was made when it was"},
+		"a new claim":                            {func(s *plan.Snapshot) { s.Source.Set.YoungClaim = "data-web-1" }, "claim shop/data-web-1 was created with it or later"},
 		"it goes again":                          {func(s *plan.Snapshot) { s.Source.Set.Terminating = true }, "it is being deleted again"},
 		"not all was read":                       {func(s *plan.Snapshot) { s.Focused = true }, "not all of its claims were read"},
 		"the destination is off":                 {func(s *plan.Snapshot) { s.Destination.Lost = true }, "cluster west is declared to be off"},
@@ -87,18 +87,18 @@ func TestSourceReplacedSays(t *testing.T) {
 	if got == nil || got.Hold == nil {
 		t.Fatalf("got %+v", got)
 	}
-	for _, want := range []string{"ordinal 2 is on its way, at CarryVolumes", "in cluster east volume pv-2 is parked"} {
+	for _, want := range []string{"the handoff of ordinal 2 is in progress, at CarryVolumes", "in cluster east volume pv-2 is parked"} {
 		if !strings.Contains(got.Hold.Message, want) {
 			t.Errorf("message: %q lacks %q", got.Hold.Message, want)
 		}
 	}
-	for _, want := range []string{`in cluster east: kubectl patch sts -n shop web --type=merge -p '{"spec":{"ordinals":{"start":1},"replicas":1}}'`, "goes on by itself", "leaves ordinal 2 down", "the runbook says under SourceReplaced"} {
+	for _, want := range []string{`in cluster east: kubectl patch sts -n shop web --type=merge -p '{"spec":{"ordinals":{"start":1},"replicas":1}}'`, "the migration then continues", "leaves ordinal 2 down", "the runbook describes under SourceReplaced"} {
 		if !strings.Contains(got.Hold.Remedy, want) {
 			t.Errorf("remedy: %q lacks %q", got.Hold.Remedy, want)
 		}
 	}
 	got = againPlanner{parted(plantest.InTurn(sourceAnew, all)).View}.madeAgain()
-	if !strings.Contains(got.Hold.Remedy, `"start":1},"replicas":2}`) || strings.Contains(got.Hold.Message+got.Hold.Remedy, "on its way") {
+	if !strings.Contains(got.Hold.Remedy, `"start":1},"replicas":2}`) || strings.Contains(got.Hold.Message+got.Hold.Remedy, "in progress") {
 		t.Errorf("nothing is on its way: %+v", got.Hold)
 	}
 }

@@ -32,8 +32,8 @@ func TestAskedAnew(t *testing.T) {
 		change func(*plan.Snapshot)
 		says   string
 	}{
-		"nothing was recorded":            {unrecorded(copied), "does not say how the volumes of claim template data move"},
-		"nor is anything asked for":       {unrecorded(), "does not say how the volumes of claim template data move"},
+		"nothing was recorded":            {unrecorded(copied), "status.baseline.volumes lacks claim template data"},
+		"nor is anything asked for":       {unrecorded(), "status.baseline.volumes lacks claim template data"},
 		"back, nothing was recorded":      {back(unrecorded(copied)), ""},
 		"as it was accepted":              {accepted(copied, copied), ""},
 		"what is the default":             {accepted(rebind), ""},

@@ -216,7 +216,7 @@ func (p budgetPlanner) lostBudget(side plan.Side) *plan.Decision {
 	original := p.Record.Baseline.DisruptionBudget
 	return plan.Stalled(api.ReasonForeignBudget,
 		fmt.Sprintf("PodDisruptionBudget %s/%s does not exist any more in cluster %s, or does not select the pods of %s", side.Namespace, original.Name, side.Cluster, side.Set.Name),
-		"create it again as it was: "+p.author().String()+"; a PodDisruptionBudget of another form counts from then on")
+		"create it again unchanged: "+p.author().String()+"; a PodDisruptionBudget of another form counts from then on")
 }
 
 // restoreBudget writes the author's form on a side, once.

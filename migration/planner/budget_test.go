@@ -241,7 +241,7 @@ func TestSetBudget(t *testing.T) {
 		t.Errorf("-want +got\n%s", diff)
 	}
 	got := withBudgets(func(s *plan.Snapshot) { s.Destination.Budgets = nil }).setBudget(plan.DestinationSide, 1, 0)
-	if amounts(got) != api.ReasonForeignBudget+" west" || !got.Hold.Stalled || got.Hold.Remedy != "create it again as it was: maxUnavailable 2; a PodDisruptionBudget of another form counts from then on" {
+	if amounts(got) != api.ReasonForeignBudget+" west" || !got.Hold.Stalled || got.Hold.Remedy != "create it again unchanged: maxUnavailable 2; a PodDisruptionBudget of another form counts from then on" {
 		t.Errorf("it is gone: got %+v", got.Hold)
 	}
 }

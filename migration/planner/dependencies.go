@@ -56,11 +56,11 @@ func (p dependencyPlanner) unread() *plan.Decision {
 	case p.Dependencies.Read:
 		return nil
 	case p.Dependencies.Trouble == "":
-		return &plan.Decision{Hold: &plan.Hold{Reason: api.ReasonDependencyNotRead, Message: "waiting until what the pods need besides their volumes has been read"}}
+		return &plan.Decision{Hold: &plan.Hold{Reason: api.ReasonDependencyNotRead, Message: "waiting until the pods' dependencies have been read"}}
 	case p.Dependencies.LacksRight:
-		return plan.Stalled(api.ReasonDependencyNotRead, "what the pods need besides their volumes may not be read, so it cannot be copied: "+p.Dependencies.Trouble, plan.RemedyDependencyRights)
+		return plan.Stalled(api.ReasonDependencyNotRead, "the pods' dependencies cannot be copied, because the permission to read them is missing: "+p.Dependencies.Trouble, plan.RemedyDependencyRights)
 	default:
-		return plan.Stalled(api.ReasonDependencyNotRead, "what the pods need besides their volumes cannot be read, so it cannot be copied: "+p.Dependencies.Trouble, plan.RemedyUnreachable)
+		return plan.Stalled(api.ReasonDependencyNotRead, "the pods' dependencies cannot be copied, because they cannot be read: "+p.Dependencies.Trouble, plan.RemedyUnreachable)
 	}
 }
 
@@ -102,8 +102,8 @@ func (p dependencyPlanner) copy(d plan.Dependency) *plan.Decision {
 // overwritten to fix it, because pods may have it mounted.
 func (p dependencyPlanner) diverged(d plan.Dependency) *plan.Decision {
 	return plan.Stalled(volumes.ReasonClaimDiverges,
-		fmt.Sprintf("%s is not as the one in cluster %s, and all ordinals share it: the moved ones would write apart from the others: %s", p.there(d), p.Source.Cluster, d.Difference),
-		fmt.Sprintf("see which storage is meant, and make both equal: %s; nothing is replaced by itself", p.show(d)))
+		fmt.Sprintf("%s differs from the one in cluster %s, and all ordinals share it: moved ordinals would write to other storage than the others: %s", p.there(d), p.Source.Cluster, d.Difference),
+		fmt.Sprintf("decide which storage is right, and make both equal: %s; nothing is replaced automatically", p.show(d)))
 }
 
 // create copies a dependency that the destination lacks.
@@ -124,7 +124,7 @@ func (p dependencyPlanner) create(d plan.Dependency) *plan.Decision {
 	case d.SelectsOthers != "" && policy != api.SelectsOthersCopy:
 		return plan.Stalled(api.ReasonDependencySelects,
 			fmt.Sprintf("%s %s/%s in cluster %s would select not only the pods that move, but also pod %s: a copy of it would change what others get", d.Kind, p.Source.Namespace, d.Name, p.Source.Cluster, d.SelectsOthers),
-			"set spec.dependencies.selectsOthers (--selects-others) to Copy to have it copied all the same, or to Leave to have it left out")
+			"set spec.dependencies.selectsOthers (--selects-others) to Copy to copy it anyway, or to Leave to skip it")
 	default:
 		return p.write(plan.CreateCopy, d, 0)
 	}
@@ -134,9 +134,9 @@ func (p dependencyPlanner) create(d plan.Dependency) *plan.Decision {
 func (p dependencyPlanner) follow(d plan.Dependency) *plan.Decision {
 	if p.Spec.Dependencies.OnChange == api.ChangeStall && p.begun() {
 		return plan.Stalled(api.ReasonDependencyChanged,
-			fmt.Sprintf("%s %s/%s in cluster %s was changed in mid-move, and its copy in cluster %s was not: the next ordinal would start as it was before; the copy would change so: %s",
+			fmt.Sprintf("%s %s/%s in cluster %s was changed during the move, and its copy in cluster %s was not: the next ordinal would start with the old version; the copy would change so: %s",
 				d.Kind, p.Source.Namespace, d.Name, p.Source.Cluster, p.Destination.Cluster, d.Difference),
-			"set spec.dependencies.onChange to Follow (--on-change follow), and the copy gets the change; or take the change back")
+			"set spec.dependencies.onChange to Follow (--on-change follow) to update the copy, or revert the change")
 	}
 	if d.Rigid {
 		return p.replace(d)
@@ -159,12 +159,12 @@ func (p dependencyPlanner) conflict(d plan.Dependency) *plan.Decision {
 			fmt.Sprintf("%s differs from the one in cluster %s, and %s needs it: the moved ordinals would not get the same; it would change so: %s", p.there(d), p.Source.Cluster, d.From, d.Difference), choose)
 	case c.Marked && c.PutBack >= mostPutBack:
 		return plan.Stalled(api.ReasonDependencyDiffers,
-			fmt.Sprintf("%s was put back %d times, and %s changes it again and again; it would change so: %s", p.there(d), c.PutBack, c.EditedBy, d.Difference),
+			fmt.Sprintf("%s was restored %d times, and %s keeps changing it; it would change so: %s", p.there(d), c.PutBack, c.EditedBy, d.Difference),
 			fmt.Sprintf("stop %s, or set spec.dependencies.onConflict to Keep", c.EditedBy))
 	case d.Rigid && !c.Marked:
 		return plan.Stalled(api.ReasonDependencyDiffers,
-			fmt.Sprintf("%s differs from the one in cluster %s, and what differs cannot be changed, only made anew: %s", p.there(d), p.Source.Cluster, d.Difference),
-			fmt.Sprintf("see who needs it as it is, and then delete it: %s; or set spec.dependencies.onConflict to Keep", p.Destination.Kubectl().Do("delete", strings.ToLower(d.Kind), "-n", p.Destination.Namespace, d.Name)))
+			fmt.Sprintf("%s differs from the one in cluster %s in fields that cannot be updated, and must be recreated: %s", p.there(d), p.Source.Cluster, d.Difference),
+			fmt.Sprintf("make sure that nothing needs its present version, then delete it: %s; or set spec.dependencies.onConflict to Keep", p.Destination.Kubectl().Do("delete", strings.ToLower(d.Kind), "-n", p.Destination.Namespace, d.Name)))
 	case d.Rigid:
 		return p.replace(d)
 	case c.Marked:
@@ -193,12 +193,12 @@ func (p dependencyPlanner) cleanup() *plan.Decision {
 	for _, d := range p.Dependencies.List {
 		if c := d.Copy; c.Found && c.Ours && c.UsedBy != "" {
 			return plan.Stalled(api.ReasonDependencyUsed,
-				fmt.Sprintf("%s is a copy that is to be deleted, and pod %s uses it: it would not start again", p.there(d), c.UsedBy),
-				"remove that pod, with what made it; or set spec.dependencies.cleanup to Retain (--cleanup-copies retain), and the copies stay")
+				fmt.Sprintf("%s is a copy that the cleanup deletes, but pod %s uses it: the pod would not start again", p.there(d), c.UsedBy),
+				"delete that pod and its controller; or set spec.dependencies.cleanup to Retain (--cleanup-copies retain) to keep the copies")
 		}
 		if c := d.Copy; c.Found && c.Ours && c.Releases {
 			return plan.Stalled(volumes.ReasonVolumeNotRetain,
-				p.there(d)+" is a copy that is to be deleted, and its reclaim policy is not Retain any more: the storage that the source uses would be deleted with it",
+				p.there(d)+" is a copy that the cleanup deletes, but its reclaim policy is no longer Retain: the storage that the source uses would be deleted with it",
 				p.Destination.Kubectl().Do("patch", "pv", d.Name, "-p", `{"spec":{"persistentVolumeReclaimPolicy":"Retain"}}`))
 		}
 	}

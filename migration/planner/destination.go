@@ -213,11 +213,11 @@ func (p namePlanner) nameGoes(side plan.Side, kind, object, keeps string, at int
 func (p namePlanner) taken(side plan.Side, k int32) *plan.Decision {
 	pod := side.PodName(k)
 	if p.direction() == api.Back {
-		return plan.Stalled(api.ReasonServiceTaken, fmt.Sprintf("%s does not select pod %s alone: the name of the ordinal would lead to another one", side.ServiceOf(k), pod),
-			"rename that Service, or have it select that pod alone: "+side.Kubectl().Do("edit", "svc", "-n", side.Namespace, pod))
+		return plan.Stalled(api.ReasonServiceTaken, fmt.Sprintf("%s does not select only pod %s: the name of the ordinal would lead to another one", side.ServiceOf(k), pod),
+			"rename that Service, or make it select only that pod: "+side.Kubectl().Do("edit", "svc", "-n", side.Namespace, pod))
 	}
-	return plan.Stalled(api.ReasonServiceTaken, fmt.Sprintf("%s does not select pod %s alone: the name of the ordinal would lead to another one", side.ServiceOf(k), pod),
-		fmt.Sprintf("rename that Service, or have it select that pod alone: %s; to move without names take the move back: %s, and when it is back set spec.services.perOrdinal to None and run it again", side.Kubectl().Do("edit", "svc", "-n", side.Namespace, pod), p.command("rollback")))
+	return plan.Stalled(api.ReasonServiceTaken, fmt.Sprintf("%s does not select only pod %s: the name of the ordinal would lead to another one", side.ServiceOf(k), pod),
+		fmt.Sprintf("rename that Service, or make it select only that pod: %s; to move without names, first roll back: %s, then set spec.services.perOrdinal to None and run again", side.Kubectl().Do("edit", "svc", "-n", side.Namespace, pod), p.command("rollback")))
 }
 
 // unname deletes the migration's objects of an ordinal's name on a side, the export first. It does not wait for

@@ -69,7 +69,7 @@ func (p fencePlanner) ensureFence() *plan.Decision {
 	case current.Holder == p.Holder && current.Direction != p.direction():
 		return p.nextFence()
 	case current.Holder != p.Holder:
-		return plan.Stalled(api.ReasonSuperseded, fmt.Sprintf("process %q has taken the migration over", current.Holder), "nothing is to be done: this process stops")
+		return plan.Stalled(api.ReasonSuperseded, fmt.Sprintf("process %q has taken over the migration", current.Holder), "no action is needed: this process stops")
 	case p.newest() > current.Epoch:
 		// Another process may have taken over unnoticed. Its change of the record makes this write of the record
 		// fail.

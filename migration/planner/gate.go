@@ -152,7 +152,7 @@ func rollingOut(s plan.Side) *plan.Hold {
 	case s.Set.Presence != plan.Seen || !s.Set.RollsOut():
 		return nil
 	case s.Set.RolledOut:
-		return &plan.Hold{Reason: api.ReasonRolloutInProgress, Message: "waiting until the pods of " + s.Object() + " that somebody has asked to go are replaced"}
+		return &plan.Hold{Reason: api.ReasonRolloutInProgress, Message: "waiting until the pods of " + s.Object() + " whose replacement was requested are replaced"}
 	case s.Set.Rolls.AllAtOnce:
 		return replacedTogether(s)
 	case s.Set.Rolls.Stays != "":
@@ -167,8 +167,8 @@ func rollingOut(s plan.Side) *plan.Hold {
 func replacedTogether(s plan.Side) *plan.Hold {
 	return &plan.Hold{
 		Reason: api.ReasonRolloutInProgress, Stalled: true,
-		Message: s.Object() + " was changed in mid-move, and Recreate replaces all of its pods at once: that is not done while ordinals move",
-		Remedy:  "take the change back, or have the pods replaced one by one: " + s.Kubectl().Do("patch", s.Set.ResourceName(), "-n", s.Namespace, s.Set.Name, "--type=merge", "-p", `{"spec":{"updateStrategy":{"type":"RollingUpdate","recreate":null}}}`),
+		Message: s.Object() + " was changed during the move, and Recreate replaces all of its pods at once: this is not done while ordinals move",
+		Remedy:  "revert the change, or replace the pods one by one: " + s.Kubectl().Do("patch", s.Set.ResourceName(), "-n", s.Namespace, s.Set.Name, "--type=merge", "-p", `{"spec":{"updateStrategy":{"type":"RollingUpdate","recreate":null}}}`),
 	}
 }
 
@@ -185,7 +185,7 @@ func (p gatePlanner) unsafe() *plan.Hold {
 			return hold
 		}
 		if pod, found := side.Outside(); found {
-			return &plan.Hold{Reason: api.ReasonPodTerminating, Message: fmt.Sprintf("waiting until pod %s/%s-%d in cluster %s, outside of its slice, is gone%s", side.Namespace, side.Set.Name, pod.Ordinal, side.Cluster, keptBy(pod))}
+			return &plan.Hold{Reason: api.ReasonPodTerminating, Message: fmt.Sprintf("waiting until pod %s/%s-%d in cluster %s, outside of its slice, is deleted%s", side.Namespace, side.Set.Name, pod.Ordinal, side.Cluster, keptBy(pod))}
 		}
 	}
 	return nil
@@ -241,7 +241,7 @@ func (p gatePlanner) outdated() *plan.Hold {
 	side := p.Destination
 	return &plan.Hold{
 		Reason: api.ReasonDestinationDiffers,
-		Message: fmt.Sprintf("%s was changed in mid-move, and %s was not: they differ in %s, and the next ordinal would start as it was before",
+		Message: fmt.Sprintf("%s was changed during the move, and %s was not: they differ in %s, and the next ordinal would start with the old template",
 			p.Source.Object(), side.Object(), p.Template.Fields),
 		Remedy:  p.catchUp(),
 		Stalled: true,
@@ -280,16 +280,16 @@ func (p gatePlanner) askedAnew() *plan.Hold {
 		if now.SameWay(was) {
 			continue
 		}
-		changed = append(changed, fmt.Sprintf("claim template %s moves by %s, and %s is asked for", was.ClaimTemplate, way(was), way(now)))
-		back = append(back, fmt.Sprintf("for claim template %s have %s again", was.ClaimTemplate, way(was)))
+		changed = append(changed, fmt.Sprintf("claim template %s moves by %s, but the spec has %s", was.ClaimTemplate, way(was), way(now)))
+		back = append(back, fmt.Sprintf("for claim template %s restore %s", was.ClaimTemplate, way(was)))
 	}
 	if len(changed) == 0 {
 		return nil
 	}
 	return &plan.Hold{
 		Reason:  api.ReasonVolumesChanged,
-		Message: "spec.volumes was changed in mid-move: " + strings.Join(changed, "; ") + "; ordinals that have moved have their data where the former way has put them",
-		Remedy: fmt.Sprintf("in spec.volumes, or by --volume, --storage-class and --access-modes, %s; to move otherwise take the move back first: %s, and when it is back change them and run it again",
+		Message: "spec.volumes was changed during the move: " + strings.Join(changed, "; ") + "; the data of moved ordinals are where the former setting placed them",
+		Remedy: fmt.Sprintf("in spec.volumes, or by --volume, --storage-class and --access-modes, %s; to change the setting, first roll back: %s, then change it and run again",
 			strings.Join(back, ", "), p.command("rollback")),
 		Stalled: true,
 	}
@@ -309,9 +309,9 @@ func (p gatePlanner) unrecorded() *plan.Hold {
 	}
 	return &plan.Hold{
 		Reason: api.ReasonVolumesChanged,
-		Message: fmt.Sprintf("status.baseline.volumes does not say how the volumes of claim template %s move: it was edited, or the resource definition is of an older version; an ordinal would move by what spec.volumes says now",
+		Message: fmt.Sprintf("status.baseline.volumes lacks claim template %s: it was edited, or the CRD is of an older version; an ordinal would move by the present spec.volumes",
 			strings.Join(lost, ", ")),
-		Remedy: fmt.Sprintf("have the resource definitions of this version: %s; then take the move back: %s, and when it is back run it again",
+		Remedy: fmt.Sprintf("install the CRDs of this version: %s; then roll back: %s, and run again",
 			plan.Kubectl("", p.Source.Flags).Migrate("install", "--crds-only"), p.command("rollback")),
 		Stalled: true,
 	}
@@ -346,8 +346,8 @@ func (p gatePlanner) renamed() *plan.Hold {
 	}
 	return &plan.Hold{
 		Reason: api.ReasonServicesChanged, Stalled: true,
-		Message: "spec.services was changed in mid-move: " + strings.Join(changed, "; ") + "; clients would find the ordinals that have moved otherwise than those that move now, and what was made for them would be left behind",
-		Remedy:  fmt.Sprintf(`have it as it was: %s, or run once more with --export-services=%t --export-ordinals=%t; to have it otherwise take the move back first: %s, and when it is back change it and run it again`, plan.Kubectl("", p.Source.Flags).Do("patch", "migration", "-n", p.Migration.Namespace, p.Migration.Name, "--type=merge", "-p", fmt.Sprintf(`{"spec":{"services":{"export":%t,"perOrdinal":%q}}}`, was.Export, was.PerOrdinal)), was.Export, was.NamesOrdinals(), p.command("rollback")),
+		Message: "spec.services was changed during the move: " + strings.Join(changed, "; ") + "; moved ordinals would have other names than the next ones, and their existing Services would be left behind",
+		Remedy:  fmt.Sprintf(`restore it: %s, or run again with --export-services=%t --export-ordinals=%t; to change the setting, first roll back: %s, then change it and run again`, plan.Kubectl("", p.Source.Flags).Do("patch", "migration", "-n", p.Migration.Namespace, p.Migration.Name, "--type=merge", "-p", fmt.Sprintf(`{"spec":{"services":{"export":%t,"perOrdinal":%q}}}`, was.Export, was.PerOrdinal)), was.Export, was.NamesOrdinals(), p.command("rollback")),
 	}
 }
 
@@ -365,9 +365,9 @@ func (p gatePlanner) lowered() *plan.Hold {
 	}
 	return &plan.Hold{
 		Reason: api.ReasonBudgetLowered, Stalled: true,
-		Message: fmt.Sprintf("spec.maxUnavailable was changed to %s in mid-move, and the migration was accepted with a budget of %d of %d replicas, which its PodDisruptionBudgets share: the next stop could take down more than is asked for",
+		Message: fmt.Sprintf("spec.maxUnavailable was changed to %s during the move, but the migration was accepted with a budget of %d of %d replicas, which its PodDisruptionBudgets share: the next stop could take down too many replicas",
 			asked.String(), base.Budget, base.Replicas),
-		Remedy: fmt.Sprintf("write spec.maxUnavailable: %d again; to move by a smaller budget, take the move back first: %s, and when it is back run it again",
+		Remedy: fmt.Sprintf("set spec.maxUnavailable: %d again; to move with a smaller budget, first roll back: %s, then run again",
 			base.Budget, p.command("rollback")),
 	}
 }

@@ -107,8 +107,8 @@ func TestRollingHold(t *testing.T) {
 		"it has no pods":         {but{rollsOutAt(plan.SourceSide), func(s *plan.Snapshot) { s.Source.Set.Replicas = 0 }}, "", false},
 		"one by one":             {but{rollsOutAt(plan.SourceSide)}, "waiting until the roll-out of StatefulSet shop/web in cluster east is done", false},
 		"all at once":            {but{rollsOutAt(plan.SourceSide), changesRolls(plan.SourceSide, allAtOnce)}, "Recreate replaces all of its pods at once", true},
-		"a pod is asked to go":   {but{changesRolls(plan.SourceSide, askedToLeave)}, "that somebody has asked to go", false},
-		"asked, and all at once": {but{changesRolls(plan.SourceSide, askedToLeave), changesRolls(plan.SourceSide, allAtOnce)}, "that somebody has asked to go", false},
+		"a pod is asked to go":   {but{changesRolls(plan.SourceSide, askedToLeave)}, "whose replacement was requested", false},
+		"asked, and all at once": {but{changesRolls(plan.SourceSide, askedToLeave), changesRolls(plan.SourceSide, allAtOnce)}, "whose replacement was requested", false},
 	} {
 		got := rollingOut(ownHalves(tc.changes...).Source)
 		switch {

@@ -59,7 +59,7 @@ func (p handoffPlanner) begin() *plan.Decision {
 		case p.resting() && !p.Deleting:
 			return cmp.Or(p.budget.recordMarks(), p.rests(k, more))
 		case len(p.Record.Ahead) > 0:
-			hold := plan.Hold{Reason: api.ReasonCopying, Message: fmt.Sprintf("waiting until what was copied of ordinal %d before its turn is removed", p.Record.Ahead[0].Ordinal)}
+			hold := plan.Hold{Reason: api.ReasonCopying, Message: fmt.Sprintf("waiting until the early copies of ordinal %d are removed", p.Record.Ahead[0].Ordinal)}
 			return &plan.Decision{Hold: &hold, Wait: volumes.Look}
 		}
 		return nil
@@ -81,9 +81,9 @@ func (p handoffPlanner) begin() *plan.Decision {
 // rests returns the reason that no handoff begins.
 func (p handoffPlanner) rests(k int32, more bool) *plan.Decision {
 	if p.turned() {
-		return &plan.Decision{Hold: turnPlanner{p.View}.reverted("each ordinal runs where it is, and none is stopped by this migration now")}
+		return &plan.Decision{Hold: turnPlanner{p.View}.reverted("each ordinal keeps running where it is, and this migration stops none now")}
 	}
-	next := "what was changed for the move is restored next"
+	next := "the settings changed for the move are restored next"
 	if more {
 		next = fmt.Sprintf("ordinal %d is next", k)
 	}
@@ -342,7 +342,7 @@ func (p handoffPlanner) comingUp(side *plan.Side, k int32) *plan.Decision {
 	minReady := max(p.Spec.MinReady, side.Set.MinReady)
 	remedy := side.Kubectl().Do("describe", "pod", "-n", side.Namespace, fmt.Sprintf("%s-%d", side.Set.Name, k))
 	if p.direction() != api.Back { // otherwise it already moves back
-		remedy += "; to take it back: " + p.command("rollback")
+		remedy += "; to roll back: " + p.command("rollback")
 	}
 	switch {
 	case !found:

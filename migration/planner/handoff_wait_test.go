@@ -201,7 +201,7 @@ func TestOutdatedTemplate(t *testing.T) {
 func TestWhatGoesBackIsNotToldTo(t *testing.T) {
 	for mode, want := range map[api.Mode]bool{api.ModeRun: true, api.ModeRollback: false} {
 		got := midway(unbudgeted, inMode(mode)).comingUp(&plan.Side{Namespace: "shop", Set: plan.Set{Name: "web"}}, 2)
-		if got == nil || got.Hold == nil || strings.Contains(got.Hold.Remedy, "to take it back") != want {
+		if got == nil || got.Hold == nil || strings.Contains(got.Hold.Remedy, "to roll back: ") != want {
 			t.Errorf("%s: %+v", mode, got)
 		}
 	}

@@ -227,18 +227,18 @@ func (p healthPlanner) hold(q plan.Question) *plan.Hold {
 
 func (p healthPlanner) holdOf(r Reply) *plan.Hold {
 	name, gate := p.nameOf(r.Question), r.Gate
-	remedy := fmt.Sprintf("mend what it speaks of; what it answers now: %s; to go on without it, set dryRun: true for it in spec.gates", p.command("gates"))
+	remedy := fmt.Sprintf("fix the cause in its message; to see its present answer: %s; to continue without it, set dryRun: true for it in spec.gates", p.command("gates"))
 	switch r.State {
 	case api.GateFailed:
 		hold := &plan.Hold{Reason: api.ReasonGateFailed, Stalled: true, Remedy: remedy, Message: fmt.Sprintf("%s has failed, %d times in a row: %s", name, gate.Failures(), r.Message)}
 		if gate.OnFailure == api.GateFailureRollback && p.Spec.Mode == api.ModeRun {
-			hold.TurnBack, hold.By, hold.Remedy = true, "gate "+gate.Name, "nothing needs to be done: the migration is taken back, as onFailure of the gate says"
+			hold.TurnBack, hold.By, hold.Remedy = true, "gate "+gate.Name, "no action is needed: the migration is rolled back, because of onFailure of the gate"
 		}
 		return hold
 	case api.GateUnanswered:
 		return &plan.Hold{Reason: api.ReasonGateUnanswered, Stalled: true, Remedy: remedy, Message: fmt.Sprintf("%s has not answered, %d times in a row: %s", name, gate.Failures(), r.Message)}
 	case api.GateInvalid:
-		hold := &plan.Hold{Reason: api.ReasonGateInvalid, Stalled: true, Remedy: remedy, Message: fmt.Sprintf("%s cannot be answered as it is asked: %s", name, r.Message)}
+		hold := &plan.Hold{Reason: api.ReasonGateInvalid, Stalled: true, Remedy: remedy, Message: fmt.Sprintf("%s cannot be evaluated: %s", name, r.Message)}
 		hold.Reason = r.Reason // or too costly, or without a result
 		return hold
 	default:
@@ -255,13 +255,13 @@ func (p healthPlanner) pending(r Reply, name, remedy string) *plan.Hold {
 	case r.Bad > 0, r.Reason == api.ReasonGatePending:
 		hold = &plan.Hold{Reason: api.ReasonGatePending, Message: fmt.Sprintf("waiting for %s, which holds: %s", name, r.Message)}
 	case r.Good < r.Gate.Successes():
-		hold = &plan.Hold{Reason: api.ReasonGatePending, Message: fmt.Sprintf("waiting for %s: it takes %d good answers in a row", name, r.Gate.Successes())}
+		hold = &plan.Hold{Reason: api.ReasonGatePending, Message: fmt.Sprintf("waiting for %s: it requires %d good answers in a row", name, r.Gate.Successes())}
 	default:
 		hold = &plan.Hold{Reason: api.ReasonGatePending, Message: fmt.Sprintf("waiting for %s: its last answer is older than %s", name, r.Gate.Interval()+r.Gate.Timeout())}
 	}
 	if deadline := p.Spec.Deadline + r.Gate.InitialDelay() + r.Gate.Runs(); !r.Opened.IsZero() && p.Now.Sub(r.Opened) > deadline {
 		hold.Stalled, hold.Remedy = true, remedy
-		hold.Message += fmt.Sprintf("; it is asked for longer than %s", deadline)
+		hold.Message += fmt.Sprintf("; the gate has been evaluated for longer than %s", deadline)
 	}
 	return hold
 }

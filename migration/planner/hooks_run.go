@@ -30,17 +30,17 @@ func (p hookPlanner) run(t plan.HookTurn) *plan.Decision {
 	job := p.HookJobs.Find(t.Run.Job)
 	switch {
 	case job.LacksRight:
-		return plan.Stalled(api.ReasonPermissionMissing, fmt.Sprintf("whether %s has run is not known for want of a right: %s", p.nameOf(t), job.Trouble), plan.RemedyJobRights)
+		return plan.Stalled(api.ReasonPermissionMissing, fmt.Sprintf("whether %s has run is unknown, because a permission is missing: %s", p.nameOf(t), job.Trouble), plan.RemedyJobRights)
 	case job.Presence == plan.Unreachable:
-		return &plan.Decision{Hold: &plan.Hold{Reason: api.ReasonHookRunning, Message: fmt.Sprintf("whether %s has run is not known: %s", p.nameOf(t), job.Trouble)}, Wait: hookSoon}
+		return &plan.Decision{Hold: &plan.Hold{Reason: api.ReasonHookRunning, Message: fmt.Sprintf("whether %s has run is unknown: %s", p.nameOf(t), job.Trouble)}, Wait: hookSoon}
 	case t.Run.UID != "" && (job.Presence == plan.Absent || job.UID != t.Run.UID):
-		return p.became(t, api.HookFailed, p.jobOf(t)+" is gone, and its end was not seen: whether it has done its work is not known")
+		return p.became(t, api.HookFailed, p.jobOf(t)+" was deleted before its end was observed: whether it has done its work is unknown")
 	case job.Presence == plan.Absent && t.Hook.Unfit() != "":
-		return plan.Stalled(api.ReasonHookInvalid, fmt.Sprintf("%s cannot be run as it is written: %s", p.nameOf(t), t.Hook.Unfit()), "correct it in spec.hooks; "+p.remedy(false))
+		return plan.Stalled(api.ReasonHookInvalid, fmt.Sprintf("%s cannot be run: %s", p.nameOf(t), t.Hook.Unfit()), "correct it in spec.hooks; "+p.remedy(false))
 	case job.Presence == plan.Absent:
 		return &plan.Decision{Effect: &plan.Effect{Verb: plan.RunHook, Side: t.Side, Ordinal: t.Ordinal(), Name: t.Run.Job, Hook: &t}}
 	case !job.Ours:
-		return p.refused(t, p.jobOf(t)+" was not made by this migration, and has its Job's name", "delete it: "+p.Side(t.Side).Kubectl().Do("delete", "job", "-n", p.Side(t.Side).Namespace, t.Run.Job))
+		return p.refused(t, p.jobOf(t)+" was not created by this migration, but has the name of its Job", "delete it: "+p.Side(t.Side).Kubectl().Do("delete", "job", "-n", p.Side(t.Side).Namespace, t.Run.Job))
 	case job.State != api.HookRunning:
 		t.Run.UID = job.UID
 		return p.became(t, job.State, job.Message)
@@ -101,11 +101,11 @@ func (p hookPlanner) runs(t plan.HookTurn, job plan.HookJob) *plan.Decision {
 	age := p.Now.Sub(since)
 	switch left := t.Hook.Deadline() + hookGrace - age; {
 	case job.Refused != "":
-		return p.refused(t, fmt.Sprintf("%s has no pod: its pod is refused: %s", p.jobOf(t), job.Refused), "let it in there, and the Job goes on by itself")
+		return p.refused(t, fmt.Sprintf("%s has no pod, because its pod is rejected: %s", p.jobOf(t), job.Refused), "allow the pod there; the Job then continues")
 	case left <= 0:
 		hold := &plan.Hold{
-			Reason: api.ReasonHookTimedOut, Stalled: true, Remedy: "see that the Job controller runs there; " + p.remedy(false),
-			Message: fmt.Sprintf("%s has run for longer than %s, and %s has not been ended by its cluster", p.nameOf(t), t.Hook.Deadline(), p.jobOf(t)),
+			Reason: api.ReasonHookTimedOut, Stalled: true, Remedy: "make sure that the Job controller runs there; " + p.remedy(false),
+			Message: fmt.Sprintf("%s has run for longer than %s, but its cluster has not stopped %s", p.nameOf(t), t.Hook.Deadline(), p.jobOf(t)),
 		}
 		return &plan.Decision{Hold: hold, Wait: hookLate}
 	}
@@ -123,13 +123,13 @@ func (p hookPlanner) refused(t plan.HookTurn, message, remedy string) *plan.Deci
 func (p hookPlanner) broke(t plan.HookTurn) *plan.Decision {
 	hold := &plan.Hold{
 		Reason: api.ReasonHookFailed, Stalled: true, Message: fmt.Sprintf("%s has failed: %s", p.nameOf(t), t.Run.Message),
-		Remedy: fmt.Sprintf("mend what it says (%s); %s", p.Side(t.Side).Kubectl().Do("logs", "-n", p.Side(t.Side).Namespace, "job/"+t.Run.Job), p.remedy(true)),
+		Remedy: fmt.Sprintf("fix the cause in its logs (%s); %s", p.Side(t.Side).Kubectl().Do("logs", "-n", p.Side(t.Side).Namespace, "job/"+t.Run.Job), p.remedy(true)),
 	}
 	if t.Run.State == api.HookTimedOut {
 		hold = p.timedOut(t)
 	}
 	if t.Hook.OnFailure == api.HookFailureRollback && p.Spec.Mode == api.ModeRun {
-		hold.TurnBack, hold.By, hold.Remedy = true, "hook "+t.Hook.Name, "nothing needs to be done: the migration is taken back, as onFailure of the hook says"
+		hold.TurnBack, hold.By, hold.Remedy = true, "hook "+t.Hook.Name, "no action is needed: the migration is rolled back, because of onFailure of the hook"
 	}
 	return &plan.Decision{Hold: hold}
 }
@@ -140,13 +140,13 @@ func (p hookPlanner) timedOut(t plan.HookTurn) *plan.Hold {
 	side := p.Side(t.Side)
 	return &plan.Hold{
 		Reason: api.ReasonHookTimedOut, Stalled: true, Message: fmt.Sprintf("%s has not ended within %s: %s", p.nameOf(t), t.Hook.Deadline(), t.Run.Message),
-		Remedy: fmt.Sprintf("find out what it waited for: its cluster has removed the pod that ran, and what that had written; events are kept for a while (%s; %s), and the next run can be followed (%s); raise timeoutSeconds of the hook where it needs longer; %s", side.Kubectl().Do("describe", "job", "-n", side.Namespace, t.Run.Job), side.Kubectl().Do("get", "events", "-n", side.Namespace), side.Kubectl().Do("logs", "-f", "-n", side.Namespace, "job/"+p.again(t).Run.Job), p.remedy(true)),
+		Remedy: fmt.Sprintf("find out why it did not end: its cluster has deleted the pod and its logs; see the events, which are kept for a while (%s; %s), and follow the next run (%s); raise timeoutSeconds of the hook if it needs longer; %s", side.Kubectl().Do("describe", "job", "-n", side.Namespace, t.Run.Job), side.Kubectl().Do("get", "events", "-n", side.Namespace), side.Kubectl().Do("logs", "-f", "-n", side.Namespace, "job/"+p.again(t).Run.Job), p.remedy(true)),
 	}
 }
 
 // remedy returns how the user can continue the migration.
 func (p hookPlanner) remedy(again bool) string {
-	skip := "to go on without it: " + p.command("hooks", "skip")
+	skip := "to continue without it: " + p.command("hooks", "skip")
 	if !again {
 		return skip
 	}
@@ -177,5 +177,5 @@ func (p hookPlanner) nameOf(t plan.HookTurn) string {
 
 // RemedyHookRefused returns the remedy for a hook's Job that admission or validation has rejected.
 func RemedyHookRefused(s plan.Snapshot) string {
-	return "let it in there, or correct job.spec of the hook, and it is made by itself; " + hookPlanner{viewOf(s)}.remedy(false)
+	return "allow the Job there, or correct job.spec of the hook; the creation is then retried; " + hookPlanner{viewOf(s)}.remedy(false)
 }

@@ -264,7 +264,7 @@ func TestHookWhoseJobIsGone(t *testing.T) {
 	name := w.State.Record.Hooks[0].Job
 	w.RemoveHook(name)
 	decision := w.run()
-	if decision.Hold == nil || decision.Hold.Reason != api.ReasonHookFailed || !strings.Contains(decision.Hold.Message, "not known") || len(w.log) != 1 {
+	if decision.Hold == nil || decision.Hold.Reason != api.ReasonHookFailed || !strings.Contains(decision.Hold.Message, "is unknown") || len(w.log) != 1 {
 		t.Fatalf("got %+v after %q", decision.Hold, w.log)
 	}
 	w.answer(api.HookRetry)

@@ -145,13 +145,13 @@ func (p foreignPlanner) foreignSets() *plan.Decision {
 	source, destination := p.Source.Set, p.Destination.Set
 	switch {
 	case source.Terminating && !p.mayGo():
-		return plan.Stalled(api.ReasonSourceBeingDeleted, p.Source.Object()+" is being deleted: its pods may all go at any moment", p.Source.WhatKeepsIt())
+		return plan.Stalled(api.ReasonSourceBeingDeleted, p.Source.Object()+" is being deleted: all of its pods may be deleted at any moment", p.Source.WhatKeepsIt())
 	case destination.Terminating && p.direction() == api.Forward:
-		return plan.Stalled(api.ReasonDestinationDeleted, p.Destination.Object()+" is being deleted: what is started there would be stopped again", p.Destination.WhatKeepsIt())
+		return plan.Stalled(api.ReasonDestinationDeleted, p.Destination.Object()+" is being deleted: pods started there would be stopped again", p.Destination.WhatKeepsIt())
 	}
 	broken := p.layout.broken
 	if gap := p.layout.gap; broken == "" && gap != nil && (p.Record.Handoff == nil || p.Record.Handoff.Ordinal != *gap) {
-		broken = fmt.Sprintf("neither slice owns ordinal %d, and it is not on its way", *gap)
+		broken = fmt.Sprintf("neither slice owns ordinal %d, and no handoff of it is in progress", *gap)
 	}
 	if broken != "" && !p.Deleting {
 		if decision := p.takeStartBack(); decision != nil {
@@ -166,7 +166,7 @@ func (p foreignPlanner) foreignSets() *plan.Decision {
 	}
 	return plan.Stalled(api.ReasonForeignScale,
 		fmt.Sprintf("replicas or ordinals were changed%s: %s", p.scaledBy(), broken),
-		"stop that writer and write the former values back; the migration then goes on by itself")
+		"stop that writer and restore the former values; the migration then continues")
 }
 
 // mayGo reports whether the source may be deleted: the spec requests it, and nothing is left to move there or to
@@ -236,7 +236,7 @@ func (p foreignPlanner) reserved() *plan.Decision {
 		}
 		return plan.Stalled(api.ReasonForeignScale,
 			fmt.Sprintf("reserveOrdinals of %s was changed by %q: its slice now owns ordinals beyond its end, which may run on the other side", side.Object(), cmp.Or(side.Set.ReservesBy, "unknown")),
-			fmt.Sprintf("clear it: %s; the migration then goes on by itself", side.Kubectl().Do("patch", side.Set.ResourceName(), "-n", side.Namespace, side.Set.Name, "--type=merge", "-p", `{"spec":{"reserveOrdinals":null}}`)))
+			fmt.Sprintf("clear it: %s; the migration then continues", side.Kubectl().Do("patch", side.Set.ResourceName(), "-n", side.Namespace, side.Set.Name, "--type=merge", "-p", `{"spec":{"reserveOrdinals":null}}`)))
 	}
 	return nil
 }

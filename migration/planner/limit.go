@@ -70,9 +70,9 @@ func (p limitPlanner) wait() *plan.Decision {
 		}
 	}
 	return plan.Stalled(api.ReasonCopyTurnedBack,
-		fmt.Sprintf("the copy of claim template %s of ordinal %d was not done %s after its stop, which is copy.downtimeLimit: at %s the ordinal was taken back to the volume that it had in cluster %s. No ordinal is stopped by this migration now",
+		fmt.Sprintf("the copy of claim template %s of ordinal %d was not complete %s after its stop (copy.downtimeLimit): at %s the ordinal was moved back to its former volume in cluster %s. This migration stops no ordinal now",
 			turned.ClaimTemplate, turned.Ordinal, turned.Limit.Duration, turned.Time.UTC().Format(time.RFC3339), p.Source.Cluster),
-		fmt.Sprintf("see what its pods said (%s); then raise copy.downtimeLimit for claim template %[2]s in spec.volumes, or take it out: --volume %[2]s=copy,...,limit=DURATION; or go back: %[3]s",
+		fmt.Sprintf("see the results of its pods (%s); then raise copy.downtimeLimit for claim template %[2]s in spec.volumes, or remove it: --volume %[2]s=copy,...,limit=DURATION; or roll back: %[3]s",
 			p.command("status"), turned.ClaimTemplate, p.command("rollback")))
 }
 
@@ -110,7 +110,7 @@ func (p turnPlanner) due() *plan.Decision {
 	turn := p.Record.AutomaticRollback
 	return &plan.Decision{Hold: &plan.Hold{
 		Reason: turn.Reason, Message: turn.Message, Stalled: true, TurnBack: true, By: turn.By,
-		Remedy: fmt.Sprintf("nothing needs to be done: the migration is taken back, as onFailure of %s says", turn.By),
+		Remedy: fmt.Sprintf("no action is needed: the migration is rolled back, because of onFailure of %s", turn.By),
 	}}
 }
 
@@ -133,15 +133,15 @@ func (p turnPlanner) forget() *plan.Decision {
 
 // reverted returns the hold that names the writer of mode Run over an automatic rollback, and the user's options.
 func (p turnPlanner) reverted(where string) *plan.Hold {
-	turn, writer := p.Record.AutomaticRollback, "it is not known who has written it"
+	turn, writer := p.Record.AutomaticRollback, "its writer is unknown"
 	if p.ModeWriter != "" {
 		writer = fmt.Sprintf("%q has written it", p.ModeWriter)
 	}
 	return &plan.Hold{
 		Reason: api.ReasonRollbackReverted, Stalled: true,
-		Message: fmt.Sprintf("spec.mode is Run again, and %s: at %s %s had failed, and the migration was taken back, as its onFailure says (%s). Nobody has said that this is mended: %s",
+		Message: fmt.Sprintf("spec.mode is Run again, and %s: at %s %s failed, and the migration was rolled back, because of its onFailure (%s). No pause has confirmed that this is fixed: %s",
 			writer, turn.Time.UTC().Format(time.RFC3339), turn.By, turn.Message, where),
-		Remedy: fmt.Sprintf("have it taken back: write mode: Rollback where the Migration is kept, in Git if a tool writes it from there, or else %s; to go on to the destination all the same, set Pause and then Run: %s, then %s",
+		Remedy: fmt.Sprintf("to roll back: set mode: Rollback where the Migration is stored, in Git if a tool applies it from there, or else %s; to continue to the destination anyway, set Pause and then Run: %s, then %s",
 			p.command("rollback"), p.command("pause"), p.command("resume")),
 	}
 }

@@ -39,7 +39,7 @@ func (p lossPlanner) lostSource() *plan.Decision {
 	if source.Presence == plan.Absent && (!emptied || !p.Spec.DeleteSource) {
 		return plan.Stalled(api.ReasonSourceMissing,
 			fmt.Sprintf("%s does not exist any more%s", p.Source.Object(), againPlanner(p).between()),
-			"create it again as it was, with the ordinals, claim templates and claims that it had: it is then taken for the former one; else delete this Migration, and see the runbook for the ordinals that the source still had")
+			"create it again with the same ordinals, claim templates and claims: it then counts as the former one; else delete this Migration, and see the runbook for the ordinals that the source still had")
 	}
 	return againPlanner(p).madeAgain()
 }
@@ -61,12 +61,12 @@ func (p lossPlanner) lostDestination() *plan.Decision {
 	case set.Presence == plan.Seen:
 		return plan.Stalled(api.ReasonDestinationReplaced,
 			fmt.Sprintf("%s was deleted and created again since it took ordinal %s: its pods may run on other disks", p.Destination.Object(), plan.Listed(given)),
-			"give it the ordinals that it had, on claims that are bound to the disks they had, and the migration goes on; else go back to the disks as they were left: "+p.command("recover"))
+			"give it its former ordinals, on claims that are bound to their former disks, and the migration continues; else return to the disks that the source has kept: "+p.command("recover"))
 	case len(given) == 0:
 		return nil // it is created again
 	}
 	return plan.Stalled(api.ReasonDestinationMissing,
-		fmt.Sprintf("%s was deleted, and ordinal %s was its own", p.Destination.Object(), plan.Listed(given)),
+		fmt.Sprintf("%s was deleted, and it owned ordinal %s", p.Destination.Object(), plan.Listed(given)),
 		fmt.Sprintf("if its claims are still there, create it again with the same ordinals; if cluster %s or its data is lost for good: %s", p.Destination.Cluster, p.command("recover")))
 }
 
@@ -119,7 +119,7 @@ func (p lossPlanner) lostDisks() *plan.Decision {
 	if problem == nil {
 		return nil
 	}
-	return plan.Stalled(problem.Reason, problem.Message, fmt.Sprintf("%s; if the disk is to be used as the source left it: %s", problem.Remedy, p.command("recover")))
+	return plan.Stalled(problem.Reason, problem.Message, fmt.Sprintf("%s; to use the disk in the state that the source left: %s", problem.Remedy, p.command("recover")))
 }
 
 // anotherDisk returns a problem if an ordinal that the destination must own is not on its disk.
@@ -180,14 +180,14 @@ func (p lossPlanner) recoverable() *plan.Decision {
 	case base == nil:
 		return plan.Stalled(api.ReasonNothingToRecover, "no ordinal has left the source: the migration has not begun", "set spec.mode to Run, or delete this Migration")
 	case p.Spec.SameCluster || base.SourceCluster == base.DestinationCluster:
-		return plan.Stalled(api.ReasonNothingToRecover, "source and destination are in one cluster, and share their volumes: what is lost there is lost here too",
-			"set spec.mode to Rollback, which asks both sides")
+		return plan.Stalled(api.ReasonNothingToRecover, "source and destination are in one cluster, and share their volumes: data lost there are lost here too",
+			"set spec.mode to Rollback, which reads both sides")
 	case p.MovedOn != "":
 		return p.movedOn()
 	case p.Spec.Recovery != base.DestinationCluster:
 		return p.unconfirmed()
 	case p.Record.Completed == api.ReasonMoved && p.Spec.DeleteSource:
-		return plan.Stalled(api.ReasonNothingToRecover, "the migration had been completed, and the source was deleted as it was asked for: no record of the disks is left there",
+		return plan.Stalled(api.ReasonNothingToRecover, "the migration was completed, and the source was deleted as requested: no record of the disks is left there",
 			"restore the application from a backup")
 	case p.Record.Completed == api.ReasonMoved && !p.Spec.NothingMovedOn:
 		return p.unsettled()
@@ -202,8 +202,8 @@ func (p lossPlanner) recoverable() *plan.Decision {
 func (p lossPlanner) unconfirmed() *plan.Decision {
 	id := p.Record.Baseline.DestinationCluster
 	return plan.Stalled(api.ReasonRecoveryUnconfirmed,
-		fmt.Sprintf("to recover is to start ordinal %s at the source without asking cluster %s; if it still runs there, it runs twice, on one disk, and destroys it%s", plan.Listed(p.away()), p.Destination.Cluster, p.overtaken()),
-		fmt.Sprintf("turn the machines of that cluster off, or cut them off from the storage; then: %s, or spec.recovery.destinationIsOff: %s", p.command("recover"), id))
+		fmt.Sprintf("recovery would start ordinal %s at the source without asking cluster %s; if it still runs there, it runs twice, on one disk, and destroys the data%s", plan.Listed(p.away()), p.Destination.Cluster, p.overtaken()),
+		fmt.Sprintf("turn off the nodes of that cluster, or disconnect them from the storage; then: %s, or spec.recovery.destinationIsOff: %s", p.command("recover"), id))
 }
 
 // overtaken names the claim templates whose disks at the source are in the state in which the ordinals left them.
@@ -217,15 +217,15 @@ func (p lossPlanner) overtaken() string {
 	if len(templates) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("; of claim template %s each side has disks of its own, and what was written there since the ordinals left is lost", strings.Join(templates, ", "))
+	return fmt.Sprintf("; each side has its own disks of claim template %s, and data written since the ordinals left the source are lost", strings.Join(templates, ", "))
 }
 
 // movedOn stalls while another migration has moved ordinals on from the destination: they run, or may run, on the
 // disks that are parked at the source (I1, I2).
 func (p lossPlanner) movedOn() *plan.Decision {
 	return plan.Stalled(api.ReasonMovedOn,
-		fmt.Sprintf("%s has moved ordinals on from %s: to recover is to start ordinal %s at the source, and what runs elsewhere by now would run twice, on one disk", p.MovedOn, p.Destination.Object(), plan.Listed(p.away())),
-		fmt.Sprintf("leave them where they are: %s; to have them at the source again, create a Migration from there; only when that one is rolled back or recovered, all of its ordinals, does this one go on", p.command("resume")))
+		fmt.Sprintf("%s has moved ordinals on from %s: recovery would start ordinal %s at the source, and an ordinal that runs elsewhere would run twice, on one disk", p.MovedOn, p.Destination.Object(), plan.Listed(p.away())),
+		fmt.Sprintf("leave them where they are: %s; to return them to the source, create a Migration from there; this one continues only when all ordinals of the other are rolled back or recovered", p.command("resume")))
 }
 
 // unsettled requires confirmation that a completed migration was the last one. Ordinals that another migration has
@@ -233,8 +233,8 @@ func (p lossPlanner) movedOn() *plan.Decision {
 // deleted, and nothing here shows it.
 func (p lossPlanner) unsettled() *plan.Decision {
 	return plan.Stalled(api.ReasonRecoveryUnconfirmed,
-		fmt.Sprintf("the migration had been completed, and nobody has said that no ordinal was moved on from cluster %s since; one that was runs elsewhere by now, and would run twice, on one disk", p.Destination.Cluster),
-		"look in every cluster where ordinals of it may run, on these disks or on others; when none does: "+p.command("recover")+", or spec.recovery.nothingMovedOn: true")
+		fmt.Sprintf("the migration was completed, and it is not confirmed that no ordinal was moved on from cluster %s since; such an ordinal runs elsewhere, and would run twice, on one disk", p.Destination.Cluster),
+		"check every cluster where ordinals of it may run, on these disks or on others; if none runs: "+p.command("recover")+", or spec.recovery.nothingMovedOn: true")
 }
 
 // DestinationSlice returns the slice of the destination. For a lost destination, that is the ordinals that are

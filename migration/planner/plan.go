@@ -258,12 +258,12 @@ func (p wholePlanner) finished() *plan.Decision {
 		if !p.turned() {
 			return &plan.Decision{Record: &plan.Record{Fence: p.Record.Fence, HookTurns: p.hookTurn()}} // plan keeps the other counters
 		}
-		decision.Hold = turnPlanner(p).reverted("every ordinal runs at the source, and the migration does not begin anew")
+		decision.Hold = turnPlanner(p).reverted("every ordinal runs at the source, and the migration does not start again")
 	}
 	if reason == api.ReasonMoved && p.Spec.Mode == api.ModeRollback {
 		decision.Hold = &plan.Hold{
 			Reason:  api.ReasonAlreadyCompleted,
-			Message: "the migration has been completed and what it had changed is restored; it cannot be rolled back any more",
+			Message: "the migration is completed and its changes to settings are restored; it can no longer be rolled back",
 			Remedy:  "create a Migration in the other direction",
 		}
 	}
@@ -292,14 +292,14 @@ func replaced(side plan.Side, id types.UID) *plan.Decision {
 		return nil
 	}
 	return plan.Stalled(api.ReasonClusterReplaced,
-		fmt.Sprintf("the kubeconfig of cluster %s leads to another cluster than the one where the migration began: the UID of its namespace kube-system is %s instead of %s; ordinals that run there would be started again here", side.Cluster, side.ClusterID, id),
-		"let it lead to the former cluster again; the migration then goes on by itself")
+		fmt.Sprintf("the kubeconfig of cluster %s points to another cluster than at the start of the migration: the UID of its namespace kube-system is %s instead of %s; ordinals that run there would be started again here", side.Cluster, side.ClusterID, id),
+		"make it point to the former cluster again; the migration then continues")
 }
 
 // done returns the decision for a snapshot of one ordinal when nothing is left to do for it. The next step must be
 // decided on all ordinals.
 func done() *plan.Decision {
-	return &plan.Decision{Hold: &plan.Hold{Reason: api.ReasonMoving, Message: "what was decided for one ordinal has been done already"}}
+	return &plan.Decision{Hold: &plan.Hold{Reason: api.ReasonMoving, Message: "the decision for this ordinal is already carried out"}}
 }
 
 func effect(e plan.Effect) *plan.Decision { return &plan.Decision{Effect: &e} }

@@ -158,7 +158,7 @@ func (r rebuilder) handoff(k int32) (*api.Handoff, error) {
 		case mark == nil:
 			return nil, fmt.Errorf("no volume shows which disk ordinal %d had for claim template %s", k, template)
 		case mark.Filled || asked.Method != api.MethodRebind && asked.Method != "":
-			return nil, fmt.Errorf("claim template %s of ordinal %d was to be copied to a second volume, and no object shows how far the copy is: volume %s has the data that the ordinal was stopped with", template, k, mark.Volume)
+			return nil, fmt.Errorf("claim template %s of ordinal %d moves by a copy to a second volume, and no object shows the progress of the copy: volume %s holds the data from the ordinal's stop", template, k, mark.Volume)
 		}
 		handoff.Volumes = append(handoff.Volumes, api.HandoffVolume{ClaimTemplate: template, Name: mark.Volume, Disk: mark.Disk})
 	}

@@ -140,7 +140,7 @@ func stopping(s plan.Side, k int32) *plan.Hold {
 		return nil
 	case pod.Terminating:
 		return &plan.Hold{
-			Reason: api.ReasonPodTerminating, Message: "waiting until pod " + name + " is gone" + keptBy(pod), Until: pod.GoneBy,
+			Reason: api.ReasonPodTerminating, Message: "waiting until pod " + name + " is deleted" + keptBy(pod), Until: pod.GoneBy,
 			Remedy: "it is never force-deleted: look at its finalizers and its node: " + s.Kubectl().Do("describe", "pod", "-n", s.Namespace, fmt.Sprintf("%s-%d", s.Set.Name, k)),
 		}
 	case s.Set.Presence == plan.Seen:
@@ -148,7 +148,7 @@ func stopping(s plan.Side, k int32) *plan.Hold {
 	default:
 		return &plan.Hold{
 			Reason: api.ReasonPodRunning, Message: fmt.Sprintf("waiting until pod %s is stopped; %s does not exist any more, so nothing will stop it", name, s.Object()),
-			Remedy: "delete the pod, and it is stopped as it should be: " + s.Kubectl().Do("delete", "pod", "-n", s.Namespace, fmt.Sprintf("%s-%d", s.Set.Name, k)),
+			Remedy: "delete the pod, which stops it gracefully: " + s.Kubectl().Do("delete", "pod", "-n", s.Namespace, fmt.Sprintf("%s-%d", s.Set.Name, k)),
 		}
 	}
 }
@@ -188,7 +188,7 @@ func anyAttached(h volumes.Holding) *plan.Hold {
 func stillAttached(h volumes.Holding, attachment volumes.Attachment) *plan.Hold {
 	volume := h.Volume
 	return &plan.Hold{
-		Reason: api.ReasonVolumeAttached, Message: fmt.Sprintf("waiting until VolumeAttachment %s of volume %s, on node %s, is gone", attachment.Name, volume.Name, attachment.Node),
+		Reason: api.ReasonVolumeAttached, Message: fmt.Sprintf("waiting until VolumeAttachment %s of volume %s, on node %s, is deleted", attachment.Name, volume.Name, attachment.Node),
 		Remedy: h.Command("describe volumeattachment %s", attachment.Name),
 	}
 }

@@ -147,7 +147,7 @@ func TestServiceTakenInMidMove(t *testing.T) {
 	foreign := plan.Name{Ordinal: 1, Service: plan.PodService{Found: true}}
 	p := withNames(nil)
 	got := p.nameAt(plan.DestinationSide, foreign)
-	if does(got) != api.ReasonServiceTaken || !strings.Contains(got.Hold.Remedy, "kubectl migrate rollback") || !strings.Contains(got.Hold.Remedy, "when it is back set spec.services.perOrdinal to None") {
+	if does(got) != api.ReasonServiceTaken || !strings.Contains(got.Hold.Remedy, "kubectl migrate rollback") || !strings.Contains(got.Hold.Remedy, "then set spec.services.perOrdinal to None") {
 		t.Errorf("%+v", got)
 	}
 	p.Spec.Mode = api.ModeRollback

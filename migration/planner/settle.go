@@ -287,7 +287,7 @@ func (p settlePlanner) awaitPod(side plan.Side, ordinal int32) *plan.Decision {
 	pod, _ := side.Pod(ordinal)
 	return &plan.Decision{Hold: &plan.Hold{
 		Reason:  api.ReasonPodTerminating,
-		Message: fmt.Sprintf("waiting until pod %s/%s-%d in cluster %s is gone%s", side.Namespace, side.Set.Name, ordinal, side.Cluster, keptBy(pod)),
+		Message: fmt.Sprintf("waiting until pod %s/%s-%d in cluster %s is deleted%s", side.Namespace, side.Set.Name, ordinal, side.Cluster, keptBy(pod)),
 	}}
 }
 

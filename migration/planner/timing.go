@@ -137,14 +137,14 @@ func (p schedulePlanner) finding(answer schedule.Answer, needs time.Duration) *p
 	windows, object := p.Spec.Schedule, "spec.schedule of migration "+p.Migration.String()
 	back := ""
 	if p.Record.Baseline != nil {
-		back = "; to take back what has moved: " + p.command("rollback")
+		back = "; to roll back the moved ordinals: " + p.command("rollback")
 	}
 	switch {
 	case windows.Problem() != "":
 		return &plan.Finding{
 			Reason: api.ReasonScheduleInvalid, Object: object,
-			Message: "spec.schedule cannot be read, so nothing begins by it: " + windows.Problem(),
-			Remedy:  "correct it, or take it out of the spec to move at any time" + back,
+			Message: "spec.schedule is invalid, so no handoff begins: " + windows.Problem(),
+			Remedy:  "correct it, or remove it from the spec to move at any time" + back,
 		}
 	case answer.Verdict == schedule.Never:
 		return &plan.Finding{
@@ -172,7 +172,7 @@ func (p schedulePlanner) source() string {
 	case p.Record.Pace != nil:
 		return "the longest one so far"
 	default:
-		return "what is taken for the first one"
+		return "the default for the first one"
 	}
 }
 

@@ -65,9 +65,9 @@ func (p gatePlanner) withdrawn() *plan.Hold {
 	}
 	return &plan.Hold{
 		Reason: api.ReasonForeignScale, Stalled: true,
-		Message: fmt.Sprintf("at %s %q had scaled %s, so that ordinal %d ran on both sides: the migration has taken its own start back, and stops no ordinal now",
+		Message: fmt.Sprintf("at %s %q had scaled %s, so that ordinal %d ran on both sides: the migration has stopped the one that it had started, and stops no other ordinal now",
 			done.Time.UTC().Format(time.RFC3339), cmp.Or(done.By, "another writer"), p.giver.Object(), done.Ordinal),
-		Remedy: fmt.Sprintf("stop that writer, or have the admission policy keep it out (kubectl migrate install --fence); then pause the migration and let it go on: %s, then %s",
+		Remedy: fmt.Sprintf("stop that writer, or block it by the admission policy (kubectl migrate install --fence); then pause and resume the migration: %s, then %s",
 			p.command("pause"), p.command("resume")),
 	}
 }

@@ -203,7 +203,7 @@ func (p carryPlanner) copying(v plan.OrdinalVolume, verdict volumes.Verdict) *pl
 	}
 	return &plan.Decision{Wait: verdict.Look, Hold: &plan.Hold{
 		Reason: reason, Message: fmt.Sprintf("claim template %s of ordinal %d %s: waiting until %s", v.Template, v.Ordinal, how, verdict.Waits),
-		Remedy: "look at what it is made with on both sides, as by: " + side.Kubectl().Do("get", what, "-n", side.Namespace, "-l", fmt.Sprintf("%s=%s", api.MigrationLabelKey, p.UID)),
+		Remedy: "look at the objects involved on both sides, for example: " + side.Kubectl().Do("get", what, "-n", side.Namespace, "-l", fmt.Sprintf("%s=%s", api.MigrationLabelKey, p.UID)),
 	}}
 }
 

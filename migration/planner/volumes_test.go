@@ -320,12 +320,12 @@ func TestStopping(t *testing.T) {
 		reason, message, remedy string
 	}{
 		"it is gone":                    {func(s *plan.Side) { s.Pods = nil }, "", "", ""},
-		"it stops":                      {terminates, ending, "is gone", force},
-		"somebody holds it":             {func(s *plan.Side) { terminates(s); s.Pods[0].Finalizers = "example.com/hold" }, ending, "is gone: the finalizers example.com/hold keep it", "kubectl describe pod -n shop web-1"},
+		"it stops":                      {terminates, ending, "is deleted", force},
+		"somebody holds it":             {func(s *plan.Side) { terminates(s); s.Pods[0].Finalizers = "example.com/hold" }, ending, "is deleted: the finalizers example.com/hold keep it", "kubectl describe pod -n shop web-1"},
 		"it runs":                       {func(*plan.Side) {}, running, "is stopped", ""},
 		"it runs, with a finalizer":     {func(s *plan.Side) { s.Pods[0].Finalizers = "example.com/hold" }, running, "is stopped", ""},
 		"its set is gone":               {deleted, running, "nothing will stop it", "kubectl delete pod -n shop web-1"},
-		"it stops, and its set is gone": {func(s *plan.Side) { deleted(s); terminates(s) }, ending, "is gone", force},
+		"it stops, and its set is gone": {func(s *plan.Side) { deleted(s); terminates(s) }, ending, "is deleted", force},
 	} {
 		side := plan.Side{Cluster: "east", Namespace: "shop", Set: halfOf("s", 0), Pods: []plan.Pod{runs(1)}}
 		tc.change(&side)

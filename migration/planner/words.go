@@ -145,8 +145,8 @@ func (p wordPlanner) uncommon(words []plan.SideName) *plan.Decision {
 		if len(source) == 1 && len(destination) == 1 && source[0].UID == destination[0].UID || p.Destination.Set.Presence != plan.Seen {
 			return nil
 		}
-		return plan.Stalled(api.ReasonForeignBudget, p.Source.BudgetNamed(source[0].Name)+" does not select the pods of both StatefulSets: their replicas would have no budget in common",
-			"let its selector match the labels of both pod templates")
+		return plan.Stalled(api.ReasonForeignBudget, p.Source.BudgetNamed(source[0].Name)+" does not select the pods of source and destination: their replicas would have no common budget",
+			"make its selector match the labels of the pod template on each side")
 	}
 	if words[0] != plan.DestinationSide || p.Record.Baseline.DisruptionBudget != nil {
 		return nil

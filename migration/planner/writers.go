@@ -76,8 +76,8 @@ func (p writerPlanner) notFound(w plan.Writer) *plan.Finding {
 	}
 	return &plan.Finding{
 		Reason: api.ReasonWriterNotFound, Object: fmt.Sprintf("%s in cluster %s", w, p.Source.Cluster),
-		Message: fmt.Sprintf("a mark on %s leads to %s, which is to be paused and is not in cluster %s: it may be in another cluster, and would write replicas back while ordinals move", p.Source.Object(), w, p.Source.Cluster),
-		Remedy: fmt.Sprintf("find it where the tool runs, pause it there and leave it paused until the end; then say so: --paused-by-hand %[1]s, or spec.writers.pausedByHand: [%[1]s]. Say the same where the mark is nobody's, as that of a Helm release that is installed by hand",
+		Message: fmt.Sprintf("a mark on %s names %s, which must be paused but is not in cluster %s: it may be in another cluster, and would restore replicas while ordinals move", p.Source.Object(), w, p.Source.Cluster),
+		Remedy: fmt.Sprintf("find it in the cluster where the tool runs, pause it there until the end, and set --paused-by-hand %[1]s, or spec.writers.pausedByHand: [%[1]s]. Set the same if no controller acts on the mark, for example with a Helm release installed by hand",
 			w.Path()),
 	}
 }
@@ -88,9 +88,9 @@ func (p writerPlanner) unread() *plan.Hold {
 	case p.Writers.Read:
 		return nil
 	case p.Writers.LacksRight:
-		return &plan.Hold{Reason: api.ReasonPermissionMissing, Stalled: true, Message: "who else writes " + p.Source.Object() + " could not be read: " + p.Writers.Trouble, Remedy: plan.RemedyWriterRights}
+		return &plan.Hold{Reason: api.ReasonPermissionMissing, Stalled: true, Message: "the other writers of " + p.Source.Object() + " could not be read: " + p.Writers.Trouble, Remedy: plan.RemedyWriterRights}
 	default:
-		return &plan.Hold{Reason: api.ReasonWriterNotRead, Stalled: true, Message: "who else writes " + p.Source.Object() + " could not be read: " + p.Writers.Trouble, Remedy: "it is read again; see whether its API server answers"}
+		return &plan.Hold{Reason: api.ReasonWriterNotRead, Stalled: true, Message: "the other writers of " + p.Source.Object() + " could not be read: " + p.Writers.Trouble, Remedy: "the read is retried; check that the API server answers"}
 	}
 }
 
@@ -163,8 +163,8 @@ func (p writerPlanner) pauseOne(w plan.Writer) *plan.Decision {
 		return p.write(plan.PauseWriter, w, plan.Pausing{Sets: true, Value: &w.Pause, Mark: p.fence() + markPaused})
 	default:
 		return plan.Stalled(api.ReasonWriterNotPaused,
-			fmt.Sprintf("%s in cluster %s was paused for the move, and somebody has ended that: it writes %s in mid-move", w, p.Source.Cluster, p.Source.Object()),
-			"pause it again; or go on without, and set spec.writers.pause to false; or take the move back: "+p.command("rollback"))
+			fmt.Sprintf("%s in cluster %s was paused for the move, but is no longer paused: it writes %s during the move", w, p.Source.Cluster, p.Source.Object()),
+			"pause it again; or continue without the pause, and set spec.writers.pause to false; or roll back: "+p.command("rollback"))
 	}
 }
 
@@ -179,8 +179,8 @@ func (p writerPlanner) scales(w plan.Writer) *plan.Decision {
 	}
 	return &plan.Decision{Wait: scalerSoon, Hold: &plan.Hold{
 		Reason:  api.ReasonWriterNotPaused,
-		Message: fmt.Sprintf("waiting until HorizontalPodAutoscaler %s/%s in cluster %s is gone: %s is paused, and until its controller takes that away it scales %s in mid-move", p.Source.Namespace, w.Scaler, p.Source.Cluster, w, p.Source.Object()),
-		Remedy:  "see whether the operator of KEDA runs there; " + "or delete it: " + p.Source.Kubectl().Do("delete", "hpa", "-n", p.Source.Namespace, w.Scaler),
+		Message: fmt.Sprintf("waiting until HorizontalPodAutoscaler %s/%s in cluster %s is deleted: %s is paused, but its controller has not deleted the autoscaler yet, which scales %s during the move", p.Source.Namespace, w.Scaler, p.Source.Cluster, w, p.Source.Object()),
+		Remedy:  "check that the operator of KEDA runs there; " + "or delete it: " + p.Source.Kubectl().Do("delete", "hpa", "-n", p.Source.Namespace, w.Scaler),
 	}}
 }
 
@@ -242,8 +242,8 @@ func (p writerPlanner) refills() *plan.Decision {
 			continue
 		}
 		return plan.Stalled(api.ReasonWriterWouldRefill,
-			fmt.Sprintf("%s in cluster %s is still paused: it would write %s again, and what has moved would run on both sides", w, p.Source.Cluster, p.Source.Object()),
-			"delete it, or let it say what the source is to have by now; then set spec.writers.pause to false (of a run: --pause-writers=false), and it gets its setting back")
+			fmt.Sprintf("%s in cluster %s is still paused: resumed, it would write %s again, and moved ordinals would run on both sides", w, p.Source.Cluster, p.Source.Object()),
+			"delete it, or adapt it to the present state of the source; then set spec.writers.pause to false (of a run: --pause-writers=false) to resume it")
 	}
 	return nil
 }

@@ -31,7 +31,7 @@ func unknownTemplates(at endpoint.Endpoint, m *api.Migration, source *appsv1.Sta
 		}
 		findings = append(findings, plan.Finding{
 			Reason: api.ReasonClaimTemplateMissing, Object: at.Object(),
-			Message: fmt.Sprintf("spec.volumes names claim template %s, and %s has %s: what it says would be done with no volume", v.ClaimTemplate, at.Object(), known),
+			Message: fmt.Sprintf("spec.volumes names claim template %s, but %s has %s: the entry would apply to no volume", v.ClaimTemplate, at.Object(), known),
 			Remedy:  "correct the name: --volume, --shared and --storage-class, or claimTemplate in spec.volumes",
 		})
 	}
@@ -73,9 +73,9 @@ func (e *Inspector) copiesStorage(m *api.Migration) bool {
 // remedyOfClaim returns the fix for a claim that the destination does not have.
 func (e *Inspector) remedyOfClaim() string {
 	if e.SameCluster() {
-		return "create it in that namespace before the move, on the same storage: it is never copied within one cluster, where two volumes of one storage are one to the kubelets"
+		return "create it in that namespace before the move, on the same storage: it is never copied within one cluster, where kubelets treat two volumes of one storage as one"
 	}
-	return "create it at the destination before the move, on the same storage; or, where that is ReadWriteMany on NFS or a CSI driver that both clusters reach, have it copied: --copy-dependencies, or spec.dependencies.mode: Copy"
+	return "create it at the destination before the move, on the same storage; or, if that is ReadWriteMany on NFS or a CSI driver that both clusters reach, copy it: --copy-dependencies, or spec.dependencies.mode: Copy"
 }
 
 // sharedVolumes returns the volumes of shared claims that are created at the destination.

@@ -149,7 +149,7 @@ func dependency(ctx context.Context, at endpoint.Endpoint, n need) (*plan.Findin
 	finding.Message = where + " does not exist, and the pods need it (" + n.From + "): a moved ordinal would be stopped and not start again"
 	finding.Remedy = "create it at the destination before the move: it is never copied"
 	if n.kind.Copied && !n.kept {
-		finding.Remedy = "create it at the destination before the move, or have it copied: --copy-dependencies, or spec.dependencies.mode: Copy"
+		finding.Remedy = "create it at the destination before the move, or copy it: --copy-dependencies, or spec.dependencies.mode: Copy"
 	}
 	return &finding, nil
 }
@@ -193,20 +193,20 @@ func copyRefused(at endpoint.Endpoint, d plan.Dependency, err error) (*plan.Find
 	case apierrors.IsForbidden(err) && gives && !endpoint.LacksRight(err):
 		return &plan.Finding{
 			Reason: api.ReasonWriteRefused, Object: what,
-			Message: "a copy of " + what + " would be refused, for who moves may give nobody more rights than it has itself: " + endpoint.OneLine(err),
-			Remedy:  "give the identity that is used there the rights of that role, or create the object there yourself",
+			Message: "a copy of " + what + " would be rejected, because the mover cannot grant permissions that it does not have: " + endpoint.OneLine(err),
+			Remedy:  "grant the permissions of that role to the identity that is used there, or create the object there yourself",
 		}, nil
 	case endpoint.LacksRight(err):
 		return &plan.Finding{
 			Reason: api.ReasonPermissionMissing, Object: what,
-			Message: "a copy of " + what + " may not be made: " + endpoint.OneLine(err),
+			Message: "a copy of " + what + " cannot be created: " + endpoint.OneLine(err),
 			Remedy:  plan.RemedyDependencyRights,
 		}, nil
 	case apierrors.IsBadRequest(err), apierrors.IsInvalid(err), apierrors.IsForbidden(err), apierrors.IsInternalError(err):
 		return &plan.Finding{
 			Reason: api.ReasonWriteRefused, Object: what,
-			Message: "a copy of " + what + " would be refused: " + endpoint.OneLine(err),
-			Remedy:  "look for an admission policy, a webhook or a limit there, and let it pass; or create the object there yourself",
+			Message: "a copy of " + what + " would be rejected: " + endpoint.OneLine(err),
+			Remedy:  "find the admission policy, webhook or limit there, and let it allow the object; or create the object there yourself",
 		}, nil
 	case err == nil, apierrors.IsAlreadyExists(err), apierrors.IsNotFound(err): // the namespace has its own check
 		return nil, nil

@@ -159,8 +159,8 @@ func TestCopyRefused(t *testing.T) {
 		"let in":           {"Role", nil, "", ""},
 		"no namespace yet": {"Role", apierrors.NewNotFound(schema.GroupResource{Resource: "namespaces"}, "shop"), "", ""},
 		"it is there":      {"Role", apierrors.NewAlreadyExists(roles, "reader"), "", ""},
-		"too many rights":  {"Role", forbidden(`user "mover" is attempting to grant RBAC permissions not currently held`), api.ReasonWriteRefused, "more rights than it has"},
-		"a missing right":  {"Role", forbidden(`User "mover" cannot create resource "roles"`), api.ReasonPermissionMissing, "may not be made"},
+		"too many rights":  {"Role", forbidden(`user "mover" is attempting to grant RBAC permissions not currently held`), api.ReasonWriteRefused, "cannot grant permissions that it does not have"},
+		"a missing right":  {"Role", forbidden(`User "mover" cannot create resource "roles"`), api.ReasonPermissionMissing, "cannot be created"},
 		"a quota":          {"Secret", forbidden("exceeded quota"), api.ReasonWriteRefused, "exceeded quota"},
 	} {
 		finding, err := copyRefused(endpointtest.Destination(nil), plan.Dependency{Kind: tc.kind, Name: "reader"}, tc.err)

@@ -52,8 +52,8 @@ func (e *Inspector) wrongGates(gates []api.HealthGate) []plan.Finding {
 		if wrong := e.Gate(gate); wrong != nil {
 			findings = append(findings, plan.Finding{
 				Reason: wrong.Reason, Object: "gate " + gate.Name, Warning: gate.DryRun,
-				Message: fmt.Sprintf("gate %s cannot be asked as it is written: %s", gate.Name, wrong.Message),
-				Remedy:  "mend it in spec.gates, or take it out",
+				Message: fmt.Sprintf("gate %s cannot be evaluated: %s", gate.Name, wrong.Message),
+				Remedy:  "correct it in spec.gates, or remove it",
 			})
 		}
 	}

@@ -36,7 +36,7 @@ func (e *Inspector) jobHooks(ctx context.Context, m *api.Migration, source *apps
 		if unfit := turn.Hook.Unfit(); unfit != "" {
 			findings = append(findings, plan.Finding{
 				Reason: api.ReasonHookInvalid, Object: "hook " + turn.Hook.Name,
-				Message: fmt.Sprintf("hook %s cannot be run as it is written: %s", turn.Hook.Name, unfit), Remedy: "correct it in spec.hooks, or take it out",
+				Message: fmt.Sprintf("hook %s cannot be run: %s", turn.Hook.Name, unfit), Remedy: "correct it in spec.hooks, or remove it",
 			})
 			continue
 		}

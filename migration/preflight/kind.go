@@ -57,7 +57,7 @@ func (e *Inspector) unsupportedFields(ctx context.Context) ([]plan.Finding, erro
 	if len(set.Spec.ReserveOrdinals) > 0 {
 		return []plan.Finding{{
 			Reason: api.ReasonKindUnsupported, Object: e.Source.Object(),
-			Message: e.Source.Object() + " has reserveOrdinals: its slice has gaps, and two slices could not be told apart by their ends",
+			Message: e.Source.Object() + " has reserveOrdinals: its slice has gaps, so the ends of two slices do not identify their ordinals",
 			Remedy:  "clear spec.reserveOrdinals before the move",
 		}}, nil
 	}
@@ -84,8 +84,8 @@ func unopenedGate(at endpoint.Endpoint, source, destination *appsv1.StatefulSet)
 	}
 	return []plan.Finding{{
 		Reason: api.ReasonKindUnsupported, Object: at.Object(),
-		Message: fmt.Sprintf("the pod template of %s would have the readiness gate %s, which nobody opens for %s: no moved ordinal would get Ready", at.Object(), slicesapi.InPlaceUpdateReady, at.APIVersion),
-		Remedy:  fmt.Sprintf("move to %s; or take spec.readinessGates[%d] out of the template before the move, which makes the pods anew", workload.SliceVersion, gate),
+		Message: fmt.Sprintf("the pod template of %s would have the readiness gate %s, which no controller sets for %s: no moved ordinal would become Ready", at.Object(), slicesapi.InPlaceUpdateReady, at.APIVersion),
+		Remedy:  fmt.Sprintf("move to %s; or remove spec.readinessGates[%d] from the template before the move, which recreates the pods", workload.SliceVersion, gate),
 	}}
 }
 
@@ -109,9 +109,9 @@ func (e *Inspector) oneCluster(ctx context.Context, _ *api.Migration, _ *appsv1.
 	}
 	return []plan.Finding{{
 		Reason: api.ReasonClusterNotProven, Object: "clusters " + e.Source.Cluster + " and " + e.Destination.Cluster,
-		Message: fmt.Sprintf("both clusters give the UID %s for namespace kube-system, and are not one: cluster %s answers as of revision %s, and cluster %s of %s before and %s after it: "+
+		Message: fmt.Sprintf("both clusters have the UID %s of namespace kube-system, but are different: cluster %s answers at revision %s, and cluster %s at %s before and %s after it: "+
 			"an object of one would count as an object of the other, and two pods could write to one disk", e.Source.ID, e.Source.Cluster, seen[1], e.Destination.Cluster, seen[0], seen[2]),
-		Remedy: fmt.Sprintf("see whether one was cloned from the other (%s; %s): then nothing can be moved between them; where both lead to one cluster, name it alike for both sides (one context, or one Secret)",
+		Remedy: fmt.Sprintf("check whether one was cloned from the other (%s; %s): if so, do not move between them; if both are one cluster, use the same context or Secret for both sides",
 			e.Source.Kubectl().Do("get", "nodes"), e.Destination.Kubectl().Do("get", "nodes")),
 	}}, nil
 }

@@ -205,7 +205,7 @@ func TestFreeVolumes(t *testing.T) {
 		there []client.Object
 		says  string
 	}{
-		"copied, one too few":           {by(api.MethodCopy, nil), append(slices.Clone(disks), class(byHand)), "needs 3 new volumes for claim template data, and StorageClass fast in cluster west makes none (kubernetes.io/no-provisioner): of those that somebody has made there, 2 are free"},
+		"copied, one too few":           {by(api.MethodCopy, nil), append(slices.Clone(disks), class(byHand)), "needs 3 new volumes for claim template data, but StorageClass fast in cluster west provisions none (kubernetes.io/no-provisioner): of the volumes that exist there, 2 are free"},
 		"copied, reserved for ordinals": {by(api.MethodCopy, nil), append(slices.Clone(disks), third, class(byHand)), "2 are free"},
 		"copied, two of them":           {by(api.MethodCopy, func(m *api.Migration) { m.Spec.Ordinals.Count = new(int32(2)) }), append(slices.Clone(disks), class(byHand)), ""},
 		"copied, too large":             {by(api.MethodCopy, func(m *api.Migration) { m.Spec.Volumes[0].Copy.Size = new(resource.MustParse("2Gi")) }), append(slices.Clone(disks), class(byHand)), "0 are free and fit (at least 2Gi"},

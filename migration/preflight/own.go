@@ -20,9 +20,9 @@ func (e *Inspector) ownCredentials(ctx context.Context, m *api.Migration, source
 	to := e.Destination
 	return []plan.Finding{{
 		Reason: api.ReasonOwnCredentials, Object: to.Object(),
-		Message: fmt.Sprintf("the pod template of %s names %s, which the migration itself uses in namespace %s of cluster %s: whatever the source says is in those pods could do there all that the migration may do",
+		Message: fmt.Sprintf("the pod template of %s names %s, which the migration itself uses in namespace %s of cluster %s: the source defines these pods, which would have all permissions of the migration there",
 			e.Source.Object(), named, to.Namespace, to.Cluster),
-		Remedy: fmt.Sprintf("have the migration act as a ServiceAccount that no pod uses, in spec.serviceAccountName or by another kubeconfig: %s, and bind the mover's roles to it; "+
+		Remedy: fmt.Sprintf("let the migration use a ServiceAccount that no pod uses, in spec.serviceAccountName or by another kubeconfig: %s, and bind the mover's roles to it; "+
 			"move to another namespace than the one with the Migration's Secrets", to.Kubectl().Do("create", "serviceaccount", "sliceshift-mover", "-n", to.Namespace)),
 	}}, nil
 }

@@ -339,7 +339,7 @@ func (e *Inspector) volumeNamed(ctx context.Context, name string) (*corev1.Persi
 
 // wayIn returns the remedy for an object that was refused.
 func wayIn(at endpoint.Endpoint, object client.Object) string {
-	const remedy = "look for an admission policy, a webhook or a limit there, and let it pass"
+	const remedy = "find the admission policy, webhook or limit there, and let it allow the object"
 	if _, is := object.(*corev1.Namespace); is {
 		return remedy + "; or create it as the policy wants it, and begin then: " + at.Kubectl().Do("create", "namespace", object.GetName())
 	}
@@ -366,7 +366,7 @@ func rehearsal(at endpoint.Endpoint, object client.Object, err error) (*plan.Fin
 		return &plan.Finding{
 			Reason: api.ReasonNamespaceMissing, Object: "namespace " + at.Namespace,
 			Message: fmt.Sprintf("namespace %s in cluster %s is being deleted: nothing can be created in it", at.Namespace, at.Cluster),
-			Remedy:  "see what keeps it, and wait until it is deleted: " + at.Kubectl().Do("get", "namespace", at.Namespace, "-o", "yaml") + "; or name another one",
+			Remedy:  "wait until it is deleted; to see what blocks it: " + at.Kubectl().Do("get", "namespace", at.Namespace, "-o", "yaml") + "; or name another one",
 		}, nil
 	case apierrors.IsForbidden(err), apierrors.IsInvalid(err), apierrors.IsBadRequest(err), apierrors.IsInternalError(err):
 		return &plan.Finding{

@@ -49,8 +49,8 @@ func (e *Inspector) release(ctx context.Context, m *api.Migration, source *appsv
 		slices.Sort(unseen[driver])
 		findings = append(findings, plan.Finding{
 			Reason: volumes.ReasonReleaseUnseen, Object: driver, Warning: true,
-			Message: fmt.Sprintf("volumes of %s in cluster %s have no VolumeAttachment (%s): when their pod is gone, the machine may still hold the disk for a moment, and nothing shows when it has let go", driver, e.Source.Cluster, plan.Listed(unseen[driver])),
-			Remedy:  "make sure that the storage lets one machine write at a time (SCSI reservations, an exclusive lock), or use a driver that attaches (CSIDriver spec.attachRequired: true)",
+			Message: fmt.Sprintf("volumes of %s in cluster %s have no VolumeAttachment (%s): after the deletion of their pod, the node may still hold the disk for a moment, and no API shows when it is released", driver, e.Source.Cluster, plan.Listed(unseen[driver])),
+			Remedy:  "make sure that the storage allows only one node to write at a time (SCSI reservations, an exclusive lock), or use a driver that attaches (CSIDriver spec.attachRequired: true)",
 		})
 	}
 	return findings, nil

@@ -49,7 +49,7 @@ func (e *Inspector) schedulers(ctx context.Context, _ *api.Migration, source *ap
 	var pods corev1.PodList
 	err := at.Live.List(ctx, &pods, by)
 	if apierrors.IsForbidden(err) {
-		within = fmt.Sprintf("namespace %s of cluster %s, which is all that may be looked at,", at.Namespace, at.Cluster)
+		within = fmt.Sprintf("namespace %s of cluster %s, the only namespace that may be listed,", at.Namespace, at.Cluster)
 		err = at.Live.List(ctx, &pods, by, client.InNamespace(at.Namespace))
 	}
 	if err != nil {
@@ -130,7 +130,7 @@ func (e *Inspector) weakerRoles(ctx context.Context, account string, alike []env
 		func() (err error) { there, err = rulesOf(ctx, e.Destination, alike); return err },
 	)
 	if apierrors.IsForbidden(err) {
-		return unread(e.Destination, "get roles and clusterroles on both sides", "the roles of the pods' account allow there what they allow in cluster "+e.Source.Cluster), nil
+		return unread(e.Destination, "get roles and clusterroles on both sides", "the roles of the pods' ServiceAccount grant there the same permissions as in cluster "+e.Source.Cluster), nil
 	}
 	if err != nil {
 		return nil, err

@@ -101,8 +101,8 @@ func TestP11SchedulerOfAllNamespaces(t *testing.T) {
 		says    string
 	}{
 		"it binds":        {has: []corev1.Pod{bound}},
-		"it binds none":   {has: []corev1.Pod{waits}, says: "and cluster west has no pod"},
-		"not all is seen": {refused: true, says: "namespace shop of cluster west, which is all that may be looked at"},
+		"it binds none":   {has: []corev1.Pod{waits}, says: "has bound no pod in cluster west"},
+		"not all is seen": {refused: true, says: "namespace shop of cluster west, the only namespace that may be listed"},
 	} {
 		hooks := clustertest.Hooks{List: func(_ context.Context, _ client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
 			asked := client.ListOptions{}

@@ -166,7 +166,7 @@ func (e *Inspector) drivers(ctx context.Context, pvs []corev1.PersistentVolume) 
 		}
 		findings = append(findings, plan.Finding{
 			Reason: volumes.ReasonDriverMissing, Object: driverObject(name),
-			Message: fmt.Sprintf("the volumes are of CSI driver %s, and cluster %s has no such driver: a moved pod could not mount its volume", name, e.Destination.Cluster),
+			Message: fmt.Sprintf("the volumes are of CSI driver %s, which cluster %s lacks: a moved pod could not mount its volume", name, e.Destination.Cluster),
 			Remedy:  "install the driver there, for the same storage",
 		})
 	}
@@ -282,8 +282,8 @@ func (e *Inspector) places(hosts []host, coming map[string]int64) []plan.Finding
 		}
 		findings = append(findings, plan.Finding{
 			Reason: volumes.ReasonVolumeOutOfReach, Object: driverObject(driver),
-			Message: fmt.Sprintf("%d volumes of CSI driver %s are to be moved, and the nodes of cluster %s can attach %d more: the last pods would stay Pending", coming[driver], driver, e.Destination.Cluster, left),
-			Remedy:  "add nodes, or move fewer ordinals; to see what each may attach: " + e.Destination.Kubectl().Do("get", "csinodes", "-o", "yaml"),
+			Message: fmt.Sprintf("%d volumes of CSI driver %s move, but the nodes of cluster %s can attach only %d more: the last pods would stay Pending", coming[driver], driver, e.Destination.Cluster, left),
+			Remedy:  "add nodes, or move fewer ordinals; to see the limit of each node: " + e.Destination.Kubectl().Do("get", "csinodes", "-o", "yaml"),
 		})
 	}
 	return findings

@@ -57,6 +57,6 @@ func (e *Inspector) unpatchable(ctx context.Context, w plan.Writer) (*plan.Findi
 		return nil, err
 	}
 	finding.Object = fmt.Sprintf("%s in cluster %s", w, there.Cluster)
-	finding.Message += ": " + w.String() + " could not be paused before the first stop, and would write in mid-move"
+	finding.Message += ": " + w.String() + " could not be paused before the first stop, and would write during the move"
 	return finding, nil
 }

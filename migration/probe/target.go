@@ -76,9 +76,9 @@ func (t *Target) read(body io.Reader) string {
 	case n > mostBody:
 		return t.failure(fmt.Sprintf("answers with more than %d MiB", mostBody>>20), "probe a URL whose answer is short")
 	case timedOut(err):
-		return t.failure(fmt.Sprintf("has not ended its answer within %s", t.deadline), "probe a URL whose answer is short and ends")
+		return t.failure(fmt.Sprintf("has not completed its answer within %s", t.deadline), "probe a URL whose answer is short and ends")
 	case err != nil:
-		return t.failure("has broken its answer off", "see the logs of the pods, and of what is before them")
+		return t.failure("has aborted its answer", "see the logs of the pods, and of the proxies before them")
 	}
 	return ""
 }

@@ -98,7 +98,7 @@ func TestP1Request(t *testing.T) {
 		"never answers":          {plain(hanging), []string{"gives no answer within 300ms", "curl -i -m 2 http://127.0.0.1:"}, true},
 		"is unavailable":         {plain(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) }), []string{"answers HTTP 503", "curl -i http://127.0.0.1:"}, false},
 		"streams for ever":       {plain(stream(0)), []string{"answers with more than 1 MiB", "probe a URL whose answer is short"}, false},
-		"streams slowly":         {plain(stream(50 * time.Millisecond)), []string{"has not ended its answer within 300ms", "probe a URL whose answer is short"}, true},
+		"streams slowly":         {plain(stream(50 * time.Millisecond)), []string{"has not completed its answer within 300ms", "probe a URL whose answer is short"}, true},
 		"redirects":              {plain(redirect("https://login.example/a?state=secret#b")), []string{"redirects (HTTP 302)", "probe https://login.example/a itself"}, false},
 		"redirects with a user":  {plain(redirect("https://me:secret@login.example/a")), []string{"probe https://login.example/a itself"}, false},
 		"redirects to a path":    {plain(redirect("/well")), []string{"probe http://127.0.0.1:", "/well itself"}, false},
@@ -108,7 +108,7 @@ func TestP1Request(t *testing.T) {
 		"answers another line":   {func(t *testing.T) string { return raw(t, "HTTP/1.1 secret OK\r\n\r\n") }, []string{"does not answer in HTTP"}, false},
 		"has endless headers":    {func(t *testing.T) string { return raw(t, "HTTP/1.1 200 OK\r\nSecret: "+strings.Repeat("s", 1<<20)) }, []string{"does not answer in HTTP"}, false},
 		"closes the connection":  {func(t *testing.T) string { return raw(t, "") }, []string{"closes the connection without an answer", "curl"}, false},
-		"breaks its answer off":  {func(t *testing.T) string { return raw(t, "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nsecret") }, []string{"has broken its answer off", "see the logs"}, false},
+		"breaks its answer off":  {func(t *testing.T) string { return raw(t, "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nsecret") }, []string{"has aborted its answer", "see the logs"}, false},
 		"has nobody there": {func(*testing.T) string {
 			server := httptest.NewServer(http.NotFoundHandler())
 			server.Close()

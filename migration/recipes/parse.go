@@ -88,9 +88,9 @@ func (r Recipe) checkTrial() error {
 	whole := r.Trial.Versions != "" && r.Trial.What != "" && r.Trial.By != ""
 	switch {
 	case r.Trial.Status == Tried && !whole:
-		return errors.New("trial: one that was tried says with which versions, what was done, and by which command")
+		return errors.New("trial: a tried recipe must have the versions, the steps and the command")
 	case r.Trial.Status == Untried && r.Trial != Trial{Status: Untried}:
-		return errors.New("trial: one that was not tried has nothing to say of it")
+		return errors.New("trial: an untried recipe must have no other field")
 	case r.Trial.Status != Tried && r.Trial.Status != Untried:
 		return fmt.Errorf("trial.status is %q and not tried or untried", r.Trial.Status)
 	}
@@ -105,13 +105,13 @@ func (r Recipe) checkParameters() error {
 		name := func(other Parameter) bool { return other.Name == p.Name }
 		switch {
 		case !identifier.MatchString(p.Name) || p.Name == statefulSet:
-			errs = append(errs, fmt.Errorf("parameter %q has no name that can be used", p.Name))
+			errs = append(errs, fmt.Errorf("parameter %q has an invalid name", p.Name))
 		case slices.ContainsFunc(r.Parameters[:i], name):
-			errs = append(errs, fmt.Errorf("parameter %s is there twice", p.Name))
+			errs = append(errs, fmt.Errorf("parameter %s is defined twice", p.Name))
 		case p.Says == "":
-			errs = append(errs, fmt.Errorf("parameter %s does not say what it is", p.Name))
+			errs = append(errs, fmt.Errorf("parameter %s has no description", p.Name))
 		case p.Default == nil && p.Example == "":
-			errs = append(errs, fmt.Errorf("parameter %s must be given, and has no example", p.Name))
+			errs = append(errs, fmt.Errorf("parameter %s is required, but has no example", p.Name))
 		}
 		if _, err := p.parse(p.sample()); err != nil {
 			errs = append(errs, err)

@@ -52,11 +52,11 @@ func (r Report) lead() string {
 	way := fmt.Sprintf("from %s to %s", r.Source, r.Destination)
 	switch {
 	case r.Started == nil:
-		return "It has not begun: nothing has been written. It is to lead " + way + "."
+		return "It has not begun: nothing has been written. It would lead " + way + "."
 	case r.Outcome == api.ReasonMoved:
 		return "It is completed: every ordinal that was asked for was moved " + way + "."
 	case r.Outcome != "":
-		return fmt.Sprintf("It has ended (%s): the ordinals were to be moved %s, and run at the source again.", r.Outcome, way)
+		return fmt.Sprintf("It has ended (%s): the move %s is undone, and the ordinals run at the source again.", r.Outcome, way)
 	case len(r.Stops) > 0 && r.Stops[len(r.Stops)-1].End == nil:
 		return fmt.Sprintf("It has stopped (%s) on the way %s.", r.Stops[len(r.Stops)-1].Reason, way)
 	default:
@@ -133,17 +133,17 @@ func (r Report) handoffs() page.Section {
 	s := page.Section{Title: "Handoffs", Head: []string{"Ordinal", "Way", "Began", "Available", "Took", "Down", "Soak", "Fewest available", "Attempts", "By"}}
 	s.Text = "None has begun."
 	if len(r.Handoffs) > 0 {
-		s.Text = "Took is all of it, with copies that are made while the ordinal runs; Down is from its stop until it was Ready. Soak is how long it was Ready then before it counted as available."
+		s.Text = "Took is the whole handoff, with copies made while the ordinal runs; Down is from its stop until it was Ready. Soak is how long it was then Ready before it counted as available."
 	}
 	if r.DroppedHandoffs > 0 {
 		s.Text += fmt.Sprintf(" The first %d are not listed: the status keeps the last ones only, and a log of all runs was not given.", r.DroppedHandoffs)
 	}
 	if r.measured() {
 		s.Head = append(s.Head, "Clients")
-		s.Text += " Clients is what became of the requests that the probe sent in that time."
+		s.Text += " Clients is the result of the requests that the probe sent in that time."
 	}
 	for _, h := range r.Handoffs {
-		available, took := "on its way, at "+string(cmp.Or(h.Step, "its beginning")), length(r.end().Sub(h.Start))+" so far"
+		available, took := "in progress, at "+string(cmp.Or(h.Step, "its beginning")), length(r.end().Sub(h.Start))+" so far"
 		if h.End != nil {
 			available, took = moment(*h.End), length(h.End.Sub(h.Start))
 		}
@@ -190,7 +190,7 @@ func (s Stop) length(until time.Time) time.Duration {
 }
 
 func (r Report) stops() page.Section {
-	s := page.Section{Title: "Stops", Head: []string{"No.", "From", "Length", "Reason", "Ordinal", "What was found"}}
+	s := page.Section{Title: "Stops", Head: []string{"No.", "From", "Length", "Reason", "Ordinal", "Message"}}
 	switch {
 	case len(r.Stops) == 0:
 		s.Text = "It has never stopped."
@@ -213,7 +213,7 @@ func (r Report) stops() page.Section {
 
 func (r Report) drivers() page.Section {
 	s := page.Section{
-		Title: "Who has driven it", Head: []string{"Epoch", "From", "Process", "Direction"},
+		Title: "Processes", Head: []string{"Epoch", "From", "Process", "Direction"},
 		Text: "Each process that drives a migration has an epoch of its own, which it writes on both StatefulSets before it moves anything.",
 	}
 	for _, d := range r.Drivers {
@@ -223,7 +223,7 @@ func (r Report) drivers() page.Section {
 }
 
 func (r Report) writes() page.Section {
-	s := page.Section{Title: "Writes", Head: []string{"Time", "Ordinal", "Side", "Object", "What was written", "By"}}
+	s := page.Section{Title: "Writes", Head: []string{"Time", "Ordinal", "Side", "Object", "Write", "By"}}
 	for _, e := range r.Entries {
 		if e.Kind != kindWritten {
 			continue
@@ -242,7 +242,7 @@ func (r Report) writes() page.Section {
 }
 
 func (r Report) warnings() page.Section {
-	s := page.Section{Title: "Warnings before the first write", Head: []string{"Check", "Reason", "Object", "What was found", "What mends it"}}
+	s := page.Section{Title: "Warnings before the first write", Head: []string{"Check", "Reason", "Object", "Message", "Remedy"}}
 	for _, w := range r.Warnings {
 		s.Rows = append(s.Rows, []string{w.Check, w.Reason, w.Object, w.Message, w.Remedy})
 	}

@@ -149,9 +149,9 @@ func TestDown(t *testing.T) {
 		"turned back":   {turned(), [][]string{{"turned back 2026-03-01 12:00:37", "32s", "30s until then"}, {"2026-03-01 12:00:54", "17s", "47s, since 2026-03-01 12:00:07"}}},
 		"not stopped":   {stayed(), [][]string{{"turned back 2026-03-01 12:00:37", "32s", "not stopped"}, {"2026-03-01 12:00:54", "17s", "not stopped"}}},
 		"of before":     {once(), [][]string{{"2026-03-01 12:00:54", "17s", "not known"}}},
-		"down now":      {onward(api.StepAwaitReadiness, &api.StoppedOrdinal{Ordinal: 4, StopTime: micro(7)}), [][]string{{"on its way, at AwaitReadiness", "55s so far", "53s so far"}}},
-		"down, unknown": {onward(api.StepScaleUp, nil), [][]string{{"on its way, at ScaleUp", "55s so far", "not known"}}},
-		"copied ahead":  {onward(api.StepCopyAhead, nil), [][]string{{"on its way, at CopyAhead", "55s so far", "not stopped yet"}}},
+		"down now":      {onward(api.StepAwaitReadiness, &api.StoppedOrdinal{Ordinal: 4, StopTime: micro(7)}), [][]string{{"in progress, at AwaitReadiness", "55s so far", "53s so far"}}},
+		"down, unknown": {onward(api.StepScaleUp, nil), [][]string{{"in progress, at ScaleUp", "55s so far", "not known"}}},
+		"copied ahead":  {onward(api.StepCopyAhead, nil), [][]string{{"in progress, at CopyAhead", "55s so far", "not stopped yet"}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var got [][]string

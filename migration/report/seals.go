@@ -58,9 +58,9 @@ func (s Sealed) shownBy() string {
 	case s.restored():
 		return "restored by its CSI driver from a snapshot of the volume that was left behind"
 	case s.Verify == api.CopyVerifyChanged:
-		return fmt.Sprintf("both sides were read, but for %d bytes that had not changed since a warm pass", s.Trusted)
+		return fmt.Sprintf("both sides were read, except %d bytes that had not changed since a warm pass", s.Trusted)
 	default:
-		return "all of both sides was read"
+		return "both sides were read completely"
 	}
 }
 

@@ -36,9 +36,9 @@ type Action struct {
 func Actions(m *api.Migration, record bool) []Action {
 	completed, mode := records.Completed(m), cmp.Or(m.Spec.Mode, api.ModeRun)
 	actions := []Action{
-		{Verb: Pause, Mode: api.ModePause, Text: "Begins no further handoff. An ordinal that has been stopped already is started first."},
-		{Verb: Resume, Mode: api.ModeRun, Text: "Goes on to the destination.", Typed: completed == api.ReasonRolledBack},
-		{Verb: Rollback, Mode: api.ModeRollback, Typed: true, Text: "Takes every ordinal back to the source, one at a time and under the same budget, and removes what was made at the destination."},
+		{Verb: Pause, Mode: api.ModePause, Text: "Begins no further handoff. An ordinal that is already stopped is started first."},
+		{Verb: Resume, Mode: api.ModeRun, Text: "Continues to the destination.", Typed: completed == api.ReasonRolledBack},
+		{Verb: Rollback, Mode: api.ModeRollback, Typed: true, Text: "Moves every ordinal back to the source, one at a time and under the same budget, and deletes the objects created at the destination."},
 	}
 	for i := range actions {
 		a := &actions[i]
@@ -46,15 +46,15 @@ func Actions(m *api.Migration, record bool) []Action {
 		case a.Verb == Resume && mode != api.ModeRecover && (completed == "" || completed == api.ReasonRolledBack) && records.AwaitsPause(m, record):
 			a.Refused = afterAutomaticRollback(m)
 		case a.Verb == Pause && completed == api.ReasonRolledBack && mode != a.Mode && m.Status.AutomaticRollback != nil:
-			a.Text = "Lets it be resumed: it was turned back by itself, and a pause is the word of a person that it may go on to the destination."
+			a.Text = "Allows a resume: the rollback was automatic, and a pause confirms that the migration may continue to the destination."
 		case a.Verb == Resume && completed == api.ReasonRolledBack:
-			a.Text = "Begins anew: every ordinal moves to the destination again."
+			a.Text = "Starts again: every ordinal moves to the destination again."
 		case a.Verb == Rollback && completed == api.ReasonMoved:
-			a.Refused = "it is completed, and what it had changed is restored: to take it back, move it the other way"
+			a.Refused = "it is completed, and its changes to settings are restored: to undo it, move in the other direction"
 		case completed != "":
-			a.Refused = fmt.Sprintf("it is completed (%s): nothing is to do", completed)
+			a.Refused = fmt.Sprintf("it is completed (%s): no action is possible", completed)
 		case mode == api.ModeRecover:
-			a.Refused = "it is being recovered, which a person has confirmed at the command line: change that there, with kubectl migrate"
+			a.Refused = "it is being recovered, as confirmed on the command line: change that there, with kubectl migrate"
 		case mode == a.Mode:
 			a.Refused = map[Verb]string{Pause: "it is paused already", Resume: "it is not paused", Rollback: "it is being rolled back already"}[a.Verb]
 		}
@@ -66,9 +66,9 @@ func Actions(m *api.Migration, record bool) []Action {
 // required first action.
 func afterAutomaticRollback(m *api.Migration) string {
 	if m.Spec.Mode == api.ModePause {
-		return "it was turned back by itself, and its manager has not taken notice of the pause yet: wait until it has"
+		return "it was rolled back automatically, and the manager has not observed the pause yet: wait for it"
 	}
-	return fmt.Sprintf("it was turned back by itself, when %s had failed: to have it go on to the destination, pause it first, then resume it", m.Status.AutomaticRollback.By)
+	return fmt.Sprintf("it was rolled back automatically, because %s failed: to continue to the destination, pause it first, then resume it", m.Status.AutomaticRollback.By)
 }
 
 // Find returns the action of a verb.

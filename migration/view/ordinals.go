@@ -99,7 +99,7 @@ func StepsOf(m *api.Migration) []Step {
 // carries maps a method to the text of the step that carries volumes over.
 var carries = map[api.VolumeMethod]string{
 	api.MethodRebind:   "hand its volumes over",
-	api.MethodCopy:     "copy what is left of its volumes, and compare both sides",
+	api.MethodCopy:     "copy the rest of its volumes, and compare both sides",
 	api.MethodSnapshot: "restore its volumes from snapshots",
 	api.MethodEmpty:    "create new volumes",
 }

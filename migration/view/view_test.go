@@ -296,9 +296,9 @@ func byItself(m *api.Migration) *api.Migration {
 // TestResumeAfterAnAutomaticRollback: a refused resume names the required first action.
 func TestResumeAfterAnAutomaticRollback(t *testing.T) {
 	for mode, want := range map[api.Mode]string{
-		api.ModeRollback: "gate db had failed: to have it go on to the destination, pause it first",
-		api.ModeRun:      "gate db had failed: to have it go on to the destination, pause it first",
-		api.ModePause:    "has not taken notice of the pause yet",
+		api.ModeRollback: "gate db failed: to continue to the destination, pause it first",
+		api.ModeRun:      "gate db failed: to continue to the destination, pause it first",
+		api.ModePause:    "has not observed the pause yet",
 	} {
 		if resume, _ := Find(Actions(byItself(viewtest.InMode(mode)), false), Resume); !strings.Contains(resume.Refused, want) {
 			t.Errorf("%s: %q, want %q", mode, resume.Refused, want)

@@ -135,7 +135,7 @@ func TestP7ShortNames(t *testing.T) {
 			texts := []Text{{ConfigMap: "settings", Key: "settings.properties", Text: tc.config}}
 			remedy := ""
 			if tc.says != "" {
-				remedy = "have a Service of that name there"
+				remedy = "create a Service of that name there"
 			}
 			sides := endpointtest.Pair(nil, nil)
 			check(t, ShortNames(sides, set, texts, Around{here, tc.there}, false), api.ReasonNamesAreLocal, tc.says, remedy)

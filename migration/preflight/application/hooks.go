@@ -33,8 +33,8 @@ func Hooks(object string, spec corev1.PodSpec, scripts []Text) []plan.Finding {
 		}
 		found = append(found, plan.Finding{
 			Reason: api.ReasonHookMayDecommission, Object: object, Warning: true,
-			Message: fmt.Sprintf("the preStop hook of container %s of %s says %q (%s): it runs when an ordinal is stopped to be moved, and a member that leaves its application for good is copied anew, or refused, when it comes back", container.Name, object, word, where),
-			Remedy:  "have the hook only step down, or tell a move from a scale-down; a change of the template makes the pods anew, so make it before the move",
+			Message: fmt.Sprintf("the preStop hook of container %s of %s contains %q (%s): it runs when a handoff stops an ordinal, and a member that leaves its cluster permanently is resynchronised or rejected when it returns", container.Name, object, word, where),
+			Remedy:  "make the hook only step down, or distinguish a move from a scale-down; change the template before the move, because the change recreates the pods",
 		})
 	}
 	return found

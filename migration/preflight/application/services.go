@@ -67,8 +67,8 @@ func ShortNames(sides *endpoint.Pair, source *appsv1.StatefulSet, texts []Text, 
 	service, _, _ := strings.Cut(shown[0], ".")
 	return []plan.Finding{{
 		Reason: api.ReasonNamesAreLocal, Object: of.Object(), Warning: true,
-		Message: fmt.Sprintf("%s calls Services by names of namespace %s of cluster %s, in %s: %s; namespace %s of cluster %s has no such Service, and a moved pod finds nobody under these names", of.Object(), of.Namespace, of.Cluster, first, plan.Listed(shown), at.Namespace, at.Cluster),
-		Remedy:  "have a Service of that name there that leads to the same, before the move; to see it: " + of.Kubectl().Do("get", "svc", "-n", of.Namespace, service, "-o", "yaml"),
+		Message: fmt.Sprintf("%s calls Services by names of namespace %s of cluster %s, in %s: %s; namespace %s of cluster %s lacks these Services, so a moved pod cannot reach them", of.Object(), of.Namespace, of.Cluster, first, plan.Listed(shown), at.Namespace, at.Cluster),
+		Remedy:  "before the move, create a Service of that name there with the same backends; to see it: " + of.Kubectl().Do("get", "svc", "-n", of.Namespace, service, "-o", "yaml"),
 	}}
 }
 
@@ -147,15 +147,15 @@ func Entrances(sides *endpoint.Pair, source *appsv1.StatefulSet, around Around, 
 	if len(missing) > 0 {
 		found = append(found, plan.Finding{
 			Reason: api.ReasonNamesAreLocal, Object: of.Object(), Warning: true,
-			Message: fmt.Sprintf("Services %s select the pods of %s, and namespace %s of cluster %s has none of these names: clients there that use them find no moved pod", plan.Listed(missing), of.Object(), at.Namespace, at.Cluster),
-			Remedy:  "create them there, or have them copied: --copy-dependencies, or spec.dependencies.mode: Copy",
+			Message: fmt.Sprintf("Services %s select the pods of %s, but namespace %s of cluster %s lacks these Services: clients there cannot reach moved pods by these names", plan.Listed(missing), of.Object(), at.Namespace, at.Cluster),
+			Remedy:  "create them there, or copy them: --copy-dependencies, or spec.dependencies.mode: Copy",
 		})
 	}
 	if len(ports) > 0 && !sides.SameCluster() {
 		found = append(found, plan.Finding{
 			Reason: api.ReasonNamesAreLocal, Object: of.Object(), Warning: true,
-			Message: fmt.Sprintf("clients may come to %s by ports of the nodes of cluster %s (%s): these lead to the pods that are still there, and no longer to any when all have moved", of.Object(), of.Cluster, plan.Listed(ports)),
-			Remedy:  "let clients use an address that leads to both clusters, or to the new one, before the last ordinal moves; the port is not copied: " + of.Kubectl().Do("get", "svc", "-n", of.Namespace),
+			Message: fmt.Sprintf("clients may reach %s by ports of the nodes of cluster %s (%s): these lead only to pods that are still there, and to none after the last move", of.Object(), of.Cluster, plan.Listed(ports)),
+			Remedy:  "before the last ordinal moves, switch clients to an address that leads to both clusters, or to the new one; the port is not copied: " + of.Kubectl().Do("get", "svc", "-n", of.Namespace),
 		})
 	}
 	return found

@@ -68,9 +68,9 @@ func Weaker(sides *endpoint.Pair, account string, b Binding, here, there []rbacv
 	}
 	return []plan.Finding{{
 		Reason: api.ReasonAccountUnbound, Object: fmt.Sprintf("%s %s in cluster %s", b.RoleKind, b.Role, at.Cluster), Warning: true,
-		Message: fmt.Sprintf("%s %s of ServiceAccount %s/%s of the pods does not allow in cluster %s what it allows in cluster %s: %s; the API server there may refuse what the pods ask",
+		Message: fmt.Sprintf("%s %s of the pods' ServiceAccount %s/%s lacks in cluster %s permissions that it has in cluster %s: %s; the API server there may reject requests of the pods",
 			b.RoleKind, b.Role, at.Namespace, account, at.Cluster, sides.Source.Cluster, plan.Listed(ruled(lacking))),
-		Remedy: "give it the same rules there before the move, and make it first where it is missing: " + at.Kubectl().Do("get", show...),
+		Remedy: "give it the same rules there before the move, or create it if it is missing: " + at.Kubectl().Do("get", show...),
 	}}
 }
 

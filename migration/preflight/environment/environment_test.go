@@ -113,7 +113,7 @@ func TestP11Schedulers(t *testing.T) {
 		"none is named":     {"{}", false, ""},
 		"that of everybody": {"schedulerName: default-scheduler", false, ""},
 		"it binds":          {"schedulerName: volcano", true, ""},
-		"it binds nothing":  {"schedulerName: volcano", false, "ask for scheduler volcano, and cluster west has no pod that it has bound"},
+		"it binds nothing":  {"schedulerName: volcano", false, "use scheduler volcano, which has bound no pod in cluster west"},
 		"a gate":            {"schedulingGates: [{name: example.com/quota}]", true, "scheduling gate example.com/quota"},
 	} {
 		reasons, text := shown(t, Unscheduled(sides, specOf(t, tc.spec), tc.binds, "cluster west"))

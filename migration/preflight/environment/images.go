@@ -37,8 +37,8 @@ func Images(sides *endpoint.Pair, spec corev1.PodSpec) []plan.Finding {
 	if len(local) > 0 {
 		found = append(found, plan.Finding{
 			Reason: api.ReasonImageIsLocal, Object: object, Warning: true,
-			Message: fmt.Sprintf("the pods of %s have images of a registry that only cluster %s may reach: %s; in cluster %s the name may lead to none, or to another registry", object, sides.Source.Cluster, plan.Listed(local), at.Cluster),
-			Remedy:  "see that the nodes there can pull them from that name, or push the images to a registry that both clusters reach, and name that in the source's template before the move",
+			Message: fmt.Sprintf("the pods of %s use images of a registry that only cluster %s may reach: %s; in cluster %s its name may resolve to another registry, or not at all", object, sides.Source.Cluster, plan.Listed(local), at.Cluster),
+			Remedy:  "make sure that the nodes there can pull them by that name, or push them to a registry that both clusters reach, and change the source's template before the move",
 		})
 	}
 	if len(never) > 0 {

@@ -59,8 +59,8 @@ func NodeSetup(sides *endpoint.Pair, spec corev1.PodSpec) []plan.Finding {
 	object := sides.Source.Object()
 	return []plan.Finding{{
 		Reason: api.ReasonNodeSetupUnseen, Object: object, Warning: true,
-		Message: fmt.Sprintf("the pods of %s need what no API shows of cluster %s: %s; without it a moved ordinal would be stopped and not start again", object, sides.Destination.Cluster, plan.Listed(needs)),
-		Remedy:  "see that it is set up there as it is in cluster " + sides.Source.Cluster + "; the nodes: " + sides.Destination.Kubectl().Do("get", "nodes", "-o", "wide"),
+		Message: fmt.Sprintf("the pods of %s need node settings that no API of cluster %s shows: %s; without them a moved ordinal would be stopped and not start again", object, sides.Destination.Cluster, plan.Listed(needs)),
+		Remedy:  "set the nodes up there like those of cluster " + sides.Source.Cluster + "; the nodes: " + sides.Destination.Kubectl().Do("get", "nodes", "-o", "wide"),
 	}}
 }
 
@@ -80,8 +80,8 @@ func Unscheduled(sides *endpoint.Pair, spec corev1.PodSpec, binds bool, within s
 	if name := Scheduler(spec); name != "" && !binds {
 		found = append(found, plan.Finding{
 			Reason: api.ReasonSchedulerUnseen, Object: object, Warning: true,
-			Message: fmt.Sprintf("the pods of %s ask for scheduler %s, and %s has no pod that it has bound: where it does not run, a moved ordinal would be stopped and stay Pending", object, name, within),
-			Remedy:  "run that scheduler there; to see the pods that it has: " + at.Kubectl().Do("get", "pods", "-A", "--field-selector", "spec.schedulerName="+name),
+			Message: fmt.Sprintf("the pods of %s use scheduler %s, which has bound no pod in %s: if it does not run there, a moved ordinal would be stopped and stay Pending", object, name, within),
+			Remedy:  "run that scheduler there; to see its pods: " + at.Kubectl().Do("get", "pods", "-A", "--field-selector", "spec.schedulerName="+name),
 		})
 	}
 	var waits []string
@@ -94,8 +94,8 @@ func Unscheduled(sides *endpoint.Pair, spec corev1.PodSpec, binds bool, within s
 	if len(waits) > 0 {
 		found = append(found, plan.Finding{
 			Reason: api.ReasonSchedulerUnseen, Object: object, Warning: true,
-			Message: fmt.Sprintf("the pods of %s are not scheduled before something in their cluster lets them: %s; where nothing does in cluster %s, a moved ordinal would be stopped and stay Pending", object, plan.Listed(waits), at.Cluster),
-			Remedy:  "run there what opens it, or take it out of the source's template before the move",
+			Message: fmt.Sprintf("the pods of %s are not scheduled until a controller in their cluster allows it: %s; without it in cluster %s, a moved ordinal would be stopped and stay Pending", object, plan.Listed(waits), at.Cluster),
+			Remedy:  "run the controller there, or remove the gate or group from the source's template before the move",
 		})
 	}
 	return found

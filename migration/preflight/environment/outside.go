@@ -54,14 +54,14 @@ func written(spec corev1.PodSpec, volume string) bool {
 
 func outside(sides *endpoint.Pair, v *corev1.Volume) *plan.Finding {
 	finding := plan.Finding{Reason: api.ReasonDataOutsideClaims, Object: fmt.Sprintf("volume %s of the pod template of %s", v.Name, sides.Source.Object())}
-	said := fmt.Sprintf("where the moved pods need nothing of it, or find it where they start, say so: --shared %[1]s, or claimTemplate: %[1]s with shared: true in spec.volumes", v.Name)
+	said := fmt.Sprintf("if the moved pods do not need its data, or find them on their new nodes, confirm it: --shared %[1]s, or claimTemplate: %[1]s with shared: true in spec.volumes", v.Name)
 	kind, what, network := diskOf(v)
 	switch {
 	case v.HostPath != nil && passes(v.HostPath):
 		return nil
 	case v.HostPath != nil:
 		finding.Warning = under(v.HostPath.Path, devices) && !isType(v.HostPath, corev1.HostPathBlockDev)
-		finding.Message = fmt.Sprintf("%s is hostPath %s, and the pods may write to it: what they have written stays on its node, and a moved ordinal finds there what its new node has, or nothing", finding.Object, v.HostPath.Path)
+		finding.Message = fmt.Sprintf("%s is hostPath %s, and the pods may write to it: data written there stay on the node, and a moved ordinal finds the data of its new node, or none", finding.Object, v.HostPath.Path)
 		finding.Remedy = "put the data on a claim, or mount the volume with readOnly: true where the pods only read it; " + said
 	case kind == "":
 		return nil
@@ -70,11 +70,11 @@ func outside(sides *endpoint.Pair, v *corev1.Volume) *plan.Finding {
 			return nil
 		}
 		finding.Warning = true
-		finding.Message = fmt.Sprintf("%s is %s (%s), which no claim stands for: nothing shows whether the nodes of cluster %s reach it, and the same data", finding.Object, kind, what, sides.Destination.Cluster)
-		finding.Remedy = "see that they do; " + said
+		finding.Message = fmt.Sprintf("%s is %s (%s), which no claim represents: no API shows whether the nodes of cluster %s reach it, with the same data", finding.Object, kind, what, sides.Destination.Cluster)
+		finding.Remedy = "make sure that they do; " + said
 	default:
-		finding.Message = fmt.Sprintf("%s is %s (%s), which no claim stands for: whether its old node has let go of the disk is not looked at, and two pods could write to it", finding.Object, kind, what)
-		finding.Remedy = "put the data on a claim of a PersistentVolume for that disk; or " + strings.TrimPrefix(said, "where the moved pods need nothing of it, or find it where they start, ")
+		finding.Message = fmt.Sprintf("%s is %s (%s), which no claim represents: the release of the disk by its old node is not checked, so two pods could write to it", finding.Object, kind, what)
+		finding.Remedy = "put the data on a claim of a PersistentVolume for that disk; or " + strings.TrimPrefix(said, "if the moved pods do not need its data, or find them on their new nodes, ")
 	}
 	return &finding
 }

@@ -118,8 +118,8 @@ func Otherwise(sides *endpoint.Pair, running, other *corev1.Pod, asked bool) []p
 	object, at := fmt.Sprintf("pod %s/%s in cluster %s", running.Namespace, running.Name, sides.Source.Cluster), sides.Destination
 	finding := plan.Finding{
 		Reason: api.ReasonPodDiffers, Object: object, Warning: true,
-		Message: fmt.Sprintf("%s runs with what cluster %s would not give its moved one: %s; something in cluster %s has added it when the pod was created, such as a webhook", object, at.Cluster, plan.Listed(lacks), sides.Source.Cluster),
-		Remedy: fmt.Sprintf("see what adds it, and by which labels of the namespace: %s; have it at the destination before the move, with the same labels on namespace %s",
+		Message: fmt.Sprintf("%s has fields that cluster %s would not add to the moved pod: %s; a webhook or another plugin in cluster %s has added them at its creation", object, at.Cluster, plan.Listed(lacks), sides.Source.Cluster),
+		Remedy: fmt.Sprintf("find the plugin, and the namespace labels that it selects: %s; install it at the destination before the move, with the same labels on namespace %s",
 			sides.Source.Kubectl().Do("get", "namespace", running.Namespace, "--show-labels"), at.Namespace),
 	}
 	if !asked {

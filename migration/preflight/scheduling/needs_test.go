@@ -29,7 +29,7 @@ func TestP11NodesByOtherFields(t *testing.T) {
 		"a node of east":      {corev1.PodSpec{NodeName: "c"}, two, "none is called c"},
 		"another system":      {corev1.PodSpec{OS: &corev1.PodOS{Name: corev1.Windows}}, []corev1.Node{node("a", map[string]string{corev1.LabelOSStable: "linux"})}, "operating system windows"},
 		"ports of two":        {corev1.PodSpec{Containers: port}, two, ""},
-		"ports of more":       {corev1.PodSpec{Containers: port}, two[:1], "takes port 9100 of its node, and 1 nodes"},
+		"ports of more":       {corev1.PodSpec{Containers: port}, two[:1], "uses host port 9100, and 1 nodes"},
 		"ports where none is": {corev1.PodSpec{Containers: port}, nil, ""},
 	} {
 		_, found := Fit(Demand{Object: "StatefulSet shop/web", Cluster: "west", Pods: 2, Template: corev1.PodTemplateSpec{Spec: tc.spec}}, tc.nodes)

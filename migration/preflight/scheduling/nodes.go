@@ -102,7 +102,7 @@ func onePort(d Demand, nodes []corev1.Node) []plan.Finding {
 			}
 			return []plan.Finding{{
 				Reason: api.ReasonNoNodeFits, Object: d.Object,
-				Message: fmt.Sprintf("each pod of %s takes port %d of its node, and %d nodes of cluster %s can take one: %d pods are to run there, and the last ones would stay Pending", d.Object, port.HostPort, len(nodes), d.Cluster, d.Pods),
+				Message: fmt.Sprintf("each pod of %s uses host port %d, and %d nodes of cluster %s fit: %d pods will run there, and the last ones would stay Pending", d.Object, port.HostPort, len(nodes), d.Cluster, d.Pods),
 				Remedy:  "add nodes, or move fewer ordinals: spec.ordinals.count",
 			}}
 		}
@@ -140,8 +140,8 @@ func selected(d Demand) sieve {
 			matches, err := affinity.Match(node)
 			return err == nil && matches
 		},
-		lacks: func() string { return "none has the labels that nodeSelector or nodeAffinity of the template asks for" },
-		mend:  "label a node there, or have the autoscaler keep one such node: " + d.Kubectl.Do("label", "node", "NODE", "KEY=VALUE") + "; the labels are in the template: spec.nodeSelector, spec.affinity.nodeAffinity",
+		lacks: func() string { return "none has the labels that nodeSelector or nodeAffinity of the template requires" },
+		mend:  "label a node there, or make the autoscaler keep one such node: " + d.Kubectl.Do("label", "node", "NODE", "KEY=VALUE") + "; the labels are in the template: spec.nodeSelector, spec.affinity.nodeAffinity",
 	}
 }
 
@@ -164,9 +164,9 @@ func tolerated(d Demand, nodes []corev1.Node) sieve {
 					taints[taint.ToString()] = true
 				}
 			}
-			return "each that is left has a taint that the template does not tolerate, " + plan.Listed(slices.Sorted(maps.Keys(taints)))
+			return "each remaining node has a taint that the template does not tolerate, " + plan.Listed(slices.Sorted(maps.Keys(taints)))
 		},
-		mend: "take the taint off a node there (" + d.Kubectl.Do("taint", "node", "NODE", "KEY-") + "), or tolerate it in the source's template before the move, which makes the pods anew",
+		mend: "remove the taint from a node there (" + d.Kubectl.Do("taint", "node", "NODE", "KEY-") + "), or tolerate it in the source's template before the move, which recreates the pods",
 	}
 }
 

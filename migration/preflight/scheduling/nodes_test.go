@@ -111,7 +111,7 @@ func TestFit(t *testing.T) {
 		"over three zones":           {spread(zone, new(int32(3)), corev1.DoNotSchedule), three, "2 domains of topology.kubernetes.io/zone", 0},
 		"over two zones":             {spread(zone, new(int32(2)), corev1.DoNotSchedule), three, "", 2},
 		"apart, enough nodes":        {antiAffinity(corev1.PodAffinityTerm{TopologyKey: hostname, LabelSelector: itself}), three, "", 3},
-		"apart, too few zones":       {antiAffinity(corev1.PodAffinityTerm{TopologyKey: zone, LabelSelector: itself}), zoned, "have 2 values of it: 3 pods are to run there", 0},
+		"apart, too few zones":       {antiAffinity(corev1.PodAffinityTerm{TopologyKey: zone, LabelSelector: itself}), zoned, "have 2 values of it: 3 pods will run there", 0},
 		"apart, a node without":      {antiAffinity(corev1.PodAffinityTerm{TopologyKey: zone, LabelSelector: itself}), three, "", 3},
 		"apart from others":          {antiAffinity(corev1.PodAffinityTerm{TopologyKey: zone, LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "db"}}}), zoned, "", 2},
 		"apart in another namespace": {antiAffinity(corev1.PodAffinityTerm{TopologyKey: zone, LabelSelector: itself, Namespaces: []string{"other"}}), zoned, "", 2},

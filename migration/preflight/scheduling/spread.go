@@ -77,7 +77,7 @@ func crowded(d Demand, nodes []corev1.Node) []plan.Finding {
 		}
 		return []plan.Finding{{
 			Reason: api.ReasonNoNodeFits, Object: d.Object,
-			Message: fmt.Sprintf("cluster %s has %d domains of %s for the pods of %s, whose topologySpreadConstraints ask for %d: each takes %d, and %d pods are to run there; the last ones would stay Pending", d.Cluster, has, c.TopologyKey, d.Object, *c.MinDomains, c.MaxSkew, d.Pods),
+			Message: fmt.Sprintf("cluster %s has %d domains of %s for the pods of %s, whose topologySpreadConstraints require %d: each takes %d, and %d pods will run there; the last ones would stay Pending", d.Cluster, has, c.TopologyKey, d.Object, *c.MinDomains, c.MaxSkew, d.Pods),
 			Remedy:  fmt.Sprintf("add nodes in %d more domains of %s, or move fewer ordinals", *c.MinDomains-has, c.TopologyKey),
 		}}
 	}
@@ -98,7 +98,7 @@ func apart(d Demand, nodes []corev1.Node) []plan.Finding {
 		}
 		return []plan.Finding{{
 			Reason: api.ReasonNoNodeFits, Object: d.Object,
-			Message: fmt.Sprintf("the podAntiAffinity of %s keeps its pods apart by %s, and the nodes of cluster %s that can take them have %d values of it: %d pods are to run there, and the last ones would stay Pending", d.Object, term.TopologyKey, d.Cluster, has, d.Pods),
+			Message: fmt.Sprintf("the podAntiAffinity of %s separates its pods by %s, and the fitting nodes of cluster %s have %d values of it: %d pods will run there, and the last ones would stay Pending", d.Object, term.TopologyKey, d.Cluster, has, d.Pods),
 			Remedy:  "add nodes, or move fewer ordinals: spec.ordinals.count",
 		}}
 	}

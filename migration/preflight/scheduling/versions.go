@@ -28,8 +28,8 @@ func Skew(sides *endpoint.Pair, source, destination string, nodes []corev1.Node)
 	if errFrom == nil && (to.Major() < from.Major() || to.Major() == from.Major() && to.Minor() < from.Minor()) {
 		found = append(found, plan.Finding{
 			Reason: api.ReasonVersionSkew, Object: "cluster " + at.Cluster, Warning: true,
-			Message: fmt.Sprintf("cluster %s runs Kubernetes %d.%d, and cluster %s, where the pods run now, %d.%d: fields that it drops are found by a dry run, and what it does otherwise is not", at.Cluster, to.Major(), to.Minor(), sides.Source.Cluster, from.Major(), from.Minor()),
-			Remedy:  "read what has changed between the two, or bring the destination up to that version first",
+			Message: fmt.Sprintf("cluster %s runs Kubernetes %d.%d, and cluster %s, where the pods run now, %d.%d: a dry run finds dropped fields, but not changed behaviour", at.Cluster, to.Major(), to.Minor(), sides.Source.Cluster, from.Major(), from.Minor()),
+			Remedy:  "read the changes between the two versions, or upgrade the destination first",
 		})
 	}
 	for _, node := range nodes {
@@ -39,8 +39,8 @@ func Skew(sides *endpoint.Pair, source, destination string, nodes []corev1.Node)
 		}
 		return append(found, plan.Finding{
 			Reason: api.ReasonVersionSkew, Object: "node " + node.Name, Warning: true,
-			Message: fmt.Sprintf("the kubelet of node %s in cluster %s is of version %d.%d, and its API server of %d.%d: Kubernetes supports kubelets up to %d minor versions older and none newer, and such a one may start a pod without what it does not know", node.Name, at.Cluster, kubelet.Major(), kubelet.Minor(), to.Major(), to.Minor(), oldestKubelet),
-			Remedy:  "bring the kubelet to a version that its API server supports, or keep the pods away from it: " + at.Kubectl().Do("cordon", node.Name),
+			Message: fmt.Sprintf("the kubelet of node %s in cluster %s is of version %d.%d, and its API server of %d.%d: Kubernetes supports kubelets up to %d minor versions older and none newer, and this one may ignore fields of a pod", node.Name, at.Cluster, kubelet.Major(), kubelet.Minor(), to.Major(), to.Minor(), oldestKubelet),
+			Remedy:  "change the kubelet to a version that its API server supports, or keep the pods away from the node: " + at.Kubectl().Do("cordon", node.Name),
 		})
 	}
 	return found

@@ -44,7 +44,7 @@ func Classes(at endpoint.Endpoint, source *appsv1.StatefulSet, classes []storage
 		if finding := classOf(at, template.Name, name, classes, asked.Drivers[template.Name]); finding != nil {
 			if asked.Anew[template.Name] {
 				finding.Warning = false
-				finding.Message = fmt.Sprintf("cluster %s has no %s for claim template %s: a moved ordinal would be stopped, and its new volume never made", at.Cluster, finding.Object, template.Name)
+				finding.Message = fmt.Sprintf("cluster %s lacks %s for claim template %s: a moved ordinal would be stopped, and its new volume never provisioned", at.Cluster, finding.Object, template.Name)
 			}
 			found = append(found, *finding)
 		}
@@ -90,8 +90,8 @@ func Inline(e *endpoint.Pair, spec corev1.PodSpec, drivers []storagev1.CSIDriver
 		}
 		found = append(found, plan.Finding{
 			Reason: volumes.ReasonDriverMissing, Object: "CSIDriver " + v.CSI.Driver,
-			Message: fmt.Sprintf("volume %s of the pod template is made by CSI driver %s, which in cluster %s makes no volumes for single pods (volumeLifecycleModes): a moved pod could not start", v.Name, v.CSI.Driver, e.Destination.Cluster),
-			Remedy:  "let the driver be there as it is in the source's cluster: " + e.Source.Kubectl().Do("get", "csidriver", v.CSI.Driver, "-o", "yaml"),
+			Message: fmt.Sprintf("volume %s of the pod template needs CSI driver %s, which in cluster %s provides no inline volumes (volumeLifecycleModes): a moved pod could not start", v.Name, v.CSI.Driver, e.Destination.Cluster),
+			Remedy:  "install the driver there with the same settings as in the source's cluster: " + e.Source.Kubectl().Do("get", "csidriver", v.CSI.Driver, "-o", "yaml"),
 		})
 	}
 	return found

@@ -91,9 +91,9 @@ func tooFew(at endpoint.Endpoint, template string, claim corev1.PersistentVolume
 	form := fmt.Sprintf("at least %s, %s, %s", size.String(), api.Modes(claim.Spec.AccessModes), kind)
 	return plan.Finding{
 		Reason: volumes.ReasonVolumesTooFew, Object: "claim template " + template,
-		Message: fmt.Sprintf("the destination needs %d new volumes for claim template %s, and StorageClass %s in cluster %s makes none (%s): of those that somebody has made there, %d are free and fit (%s): a moved ordinal would be stopped, or wait, and its new volume never come",
+		Message: fmt.Sprintf("the destination needs %d new volumes for claim template %s, but StorageClass %s in cluster %s provisions none (%s): of the volumes that exist there, %d are free and fit (%s); without a volume a moved ordinal would not start",
 			needs, template, class, at.Cluster, noProvisioner, gets, form),
-		Remedy: fmt.Sprintf("make %d PersistentVolumes of that class there (%s), or name a class that makes them: --storage-class %s=CLASS, storageClassName in spec.volumes; which there are: %s",
+		Remedy: fmt.Sprintf("create %d PersistentVolumes of that class there (%s), or use a class that provisions them: --storage-class %s=CLASS, storageClassName in spec.volumes; to list the volumes: %s",
 			needs-gets, form, template, at.Kubectl().Do("get", "pv")),
 	}
 }

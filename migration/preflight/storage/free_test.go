@@ -50,7 +50,7 @@ func TestFree(t *testing.T) {
 		}
 	}
 	one, other := disk("a"), disk("b")
-	const says = "needs 2 new volumes for claim template data, and StorageClass disks in cluster west makes none (kubernetes.io/no-provisioner): of those that somebody has made there, "
+	const says = "needs 2 new volumes for claim template data, but StorageClass disks in cluster west provisions none (kubernetes.io/no-provisioner): of the volumes that exist there, "
 	for name, tc := range map[string]struct {
 		there []corev1.PersistentVolume
 		says  string

@@ -86,8 +86,8 @@ func (s *snapshots) release(ctx context.Context, template, driver string) error 
 	}
 	s.found = append(s.found, plan.Finding{
 		Reason: volumes.ReasonReleaseUnseen, Object: "CSI driver " + driver, Warning: true,
-		Message: fmt.Sprintf("volumes of CSI driver %s in cluster %s have no VolumeAttachment: nothing shows when the machine has written back what it held of a volume of claim template %s, and a snapshot that is taken before lacks it", driver, s.Source.Cluster, template),
-		Remedy:  "use it where the driver's mounts write back at once, as network file systems do on close; else name method Copy, which reads what is mounted, or use a driver that attaches (CSIDriver spec.attachRequired: true)",
+		Message: fmt.Sprintf("volumes of CSI driver %s in cluster %s have no VolumeAttachment: no API shows when the node has written its cached data to a volume of claim template %s, and an earlier snapshot lacks these data", driver, s.Source.Cluster, template),
+		Remedy:  "use it if the driver's mounts write back at once, as network file systems do on close; else use method Copy, which reads the mounted volume, or a driver that attaches (CSIDriver spec.attachRequired: true)",
 	})
 	return nil
 }
@@ -128,8 +128,8 @@ func (s *snapshots) class(ctx context.Context, template, driver string, name *st
 	class := classes.Items[at]
 	s.found = append(s.found, plan.Finding{
 		Reason: volumes.ReasonClassMissing, Object: "StorageClass " + class.Name,
-		Message: fmt.Sprintf("StorageClass %s in cluster %s is of driver %s, and the snapshots of claim template %s are of %s: it would make an empty volume, or none, when the ordinal is down already", class.Name, s.Destination.Cluster, class.Provisioner, template, driver),
-		Remedy:  fmt.Sprintf("name a class of driver %s there: spec.volumes of the Migration, --storage-class %s=CLASS", driver, template),
+		Message: fmt.Sprintf("StorageClass %s in cluster %s is of driver %s, and the snapshots of claim template %s are of %s: it would provision an empty volume, or none, when the ordinal is already down", class.Name, s.Destination.Cluster, class.Provisioner, template, driver),
+		Remedy:  fmt.Sprintf("use a class of driver %s there: spec.volumes of the Migration, --storage-class %s=CLASS", driver, template),
 	})
 	return nil
 }

@@ -61,13 +61,13 @@ func scaled(at endpoint.Endpoint, scaler *autoscalingv2.HorizontalPodAutoscaler)
 	if owner := metav1.GetControllerOf(scaler); owner != nil && owner.Kind == "ScaledObject" {
 		return &plan.Finding{
 			Reason: api.ReasonAutoscaled, Object: at.Object(),
-			Message: fmt.Sprintf("ScaledObject %s/%s in cluster %s scales %s: KEDA would add and remove ordinals in mid-move", at.Namespace, owner.Name, at.Cluster, at.Object()),
-			Remedy:  fmt.Sprintf("pause it as it is: %s; and create it at the destination after the move", at.Kubectl().Do("annotate", "scaledobject", "-n", at.Namespace, owner.Name, pause.KEDAPaused+"=true")),
+			Message: fmt.Sprintf("ScaledObject %s/%s in cluster %s scales %s: KEDA would add and remove ordinals during the move", at.Namespace, owner.Name, at.Cluster, at.Object()),
+			Remedy:  fmt.Sprintf("pause it at its present scale: %s; and create it at the destination after the move", at.Kubectl().Do("annotate", "scaledobject", "-n", at.Namespace, owner.Name, pause.KEDAPaused+"=true")),
 		}
 	}
 	return &plan.Finding{
 		Reason: api.ReasonAutoscaled, Object: at.Object(),
-		Message: fmt.Sprintf("HorizontalPodAutoscaler %s/%s in cluster %s scales %s: it would add and remove ordinals in mid-move", at.Namespace, scaler.Name, at.Cluster, at.Object()),
+		Message: fmt.Sprintf("HorizontalPodAutoscaler %s/%s in cluster %s scales %s: it would add and remove ordinals during the move", at.Namespace, scaler.Name, at.Cluster, at.Object()),
 		Remedy:  at.Kubectl().Do("delete", "hpa", "-n", at.Namespace, scaler.Name) + ", and create it again at the destination",
 	}
 }

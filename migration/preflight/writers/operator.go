@@ -52,7 +52,7 @@ func Operator(ctx context.Context, at endpoint.Endpoint, set *appsv1.StatefulSet
 	case err == nil && setting.Read(object) == setting.Text():
 		return []plan.Finding{{
 			Reason: api.ReasonOwnedByOperator, Object: at.Object(), Warning: true,
-			Message: fmt.Sprintf("%s is controlled by %s %s, which is paused: as soon as that ends it writes replicas back", at.Object(), owner.Kind, owner.Name),
+			Message: fmt.Sprintf("%s is controlled by %s %s, which is paused: when it is resumed, it restores replicas", at.Object(), owner.Kind, owner.Name),
 			Remedy:  "leave it paused until the move has ended, and give the destination to an operator there before that",
 		}}, nil
 	case err == nil && pauses:
@@ -71,15 +71,15 @@ func Operator(ctx context.Context, at endpoint.Endpoint, set *appsv1.StatefulSet
 func pausedFor(at endpoint.Endpoint, reason, kind, name string) plan.Finding {
 	return plan.Finding{
 		Reason: reason, Object: at.Object(), Warning: true,
-		Message: fmt.Sprintf("%s is written by %s %s, which is paused for the move and gets its setting back at the end: then it writes what it wants again", at.Object(), kind, name),
-		Remedy:  "before the end, see to it that it does not want the ordinals at the source any more",
+		Message: fmt.Sprintf("%s is written by %s %s, which is paused for the move and resumed at the end: it then writes its own replicas again", at.Object(), kind, name),
+		Remedy:  "before the end, change it so that it no longer runs the ordinals at the source",
 	}
 }
 
 func owned(at endpoint.Endpoint, owner *metav1.OwnerReference, remedy string) plan.Finding {
 	return plan.Finding{
 		Reason: api.ReasonOwnedByOperator, Object: at.Object(),
-		Message: fmt.Sprintf("%s is controlled by %s %s, which would write replicas back in mid-move", at.Object(), owner.Kind, owner.Name),
+		Message: fmt.Sprintf("%s is controlled by %s %s, which would restore replicas during the move", at.Object(), owner.Kind, owner.Name),
 		Remedy:  remedy,
 	}
 }

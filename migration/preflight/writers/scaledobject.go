@@ -41,13 +41,13 @@ func scaledObjects(ctx context.Context, at endpoint.Endpoint, pauses bool) ([]pl
 		case fixed:
 			return []plan.Finding{{
 				Reason: api.ReasonAutoscaled, Object: at.Object(),
-				Message: fmt.Sprintf("ScaledObject %s/%s in cluster %s is paused at %s replicas of %s: KEDA scales it back to that number in mid-move", at.Namespace, name, at.Cluster, annotations[pause.KEDAPausedAt], at.Object()),
-				Remedy:  "pause it as it is: " + at.Kubectl().Do("annotate", "scaledobject", "-n", at.Namespace, name, pause.KEDAPausedAt+"-", pause.KEDAPaused+"=true"),
+				Message: fmt.Sprintf("ScaledObject %s/%s in cluster %s is paused at %s replicas of %s: KEDA scales it back to that number during the move", at.Namespace, name, at.Cluster, annotations[pause.KEDAPausedAt], at.Object()),
+				Remedy:  "pause it at its present scale: " + at.Kubectl().Do("annotate", "scaledobject", "-n", at.Namespace, name, pause.KEDAPausedAt+"-", pause.KEDAPaused+"=true"),
 			}}, nil
 		case annotations[pause.KEDAPaused] == "true":
 			return []plan.Finding{{
 				Reason: api.ReasonAutoscaled, Object: at.Object(), Warning: true,
-				Message: fmt.Sprintf("ScaledObject %s/%s in cluster %s scales %s and is paused: as soon as that ends KEDA adds and removes ordinals", at.Namespace, name, at.Cluster, at.Object()),
+				Message: fmt.Sprintf("ScaledObject %s/%s in cluster %s scales %s and is paused: when it is resumed, KEDA adds and removes ordinals", at.Namespace, name, at.Cluster, at.Object()),
 				Remedy:  "leave it paused until the move has ended, and create it at the destination after that",
 			}}, nil
 		case pauses:
@@ -55,8 +55,8 @@ func scaledObjects(ctx context.Context, at endpoint.Endpoint, pauses bool) ([]pl
 		}
 		return []plan.Finding{{
 			Reason: api.ReasonAutoscaled, Object: at.Object(),
-			Message: fmt.Sprintf("ScaledObject %s/%s in cluster %s scales %s: KEDA would add and remove ordinals in mid-move", at.Namespace, name, at.Cluster, at.Object()),
-			Remedy:  fmt.Sprintf("pause it as it is: %s; and create it at the destination after the move", at.Kubectl().Do("annotate", "scaledobject", "-n", at.Namespace, name, pause.KEDAPaused+"=true")),
+			Message: fmt.Sprintf("ScaledObject %s/%s in cluster %s scales %s: KEDA would add and remove ordinals during the move", at.Namespace, name, at.Cluster, at.Object()),
+			Remedy:  fmt.Sprintf("pause it at its present scale: %s; and create it at the destination after the move", at.Kubectl().Do("annotate", "scaledobject", "-n", at.Namespace, name, pause.KEDAPaused+"=true")),
 		}}, nil
 	}
 	return nil, nil

@@ -30,9 +30,9 @@ func VerticalAutoscalers(ctx context.Context, at endpoint.Endpoint) ([]plan.Find
 		if mode == vpaOff || !targets(&all[i], at, "targetRef") {
 			continue
 		}
-		does := "evicts its pods in mid-move, and gives them requests that pods of the other side do not get"
+		does := "evicts its pods during the move, and sets requests that pods of the other side do not get"
 		if mode == vpaInitial {
-			does = "gives its pods requests when they start, which pods of the other side do not get"
+			does = "sets requests of its pods when they start, which pods of the other side do not get"
 		}
 		name := all[i].GetName()
 		return []plan.Finding{{

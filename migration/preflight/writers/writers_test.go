@@ -109,7 +109,7 @@ func TestOperator(t *testing.T) {
 		return []client.Object{object("rabbitmq.com/v1beta1", "RabbitmqCluster", "queue", fields)}
 	}
 	refused := func(remedy string) []want {
-		return []want{{api.ReasonOwnedByOperator, false, "controlled by RabbitmqCluster queue, which would write replicas back", remedy}}
+		return []want{{api.ReasonOwnedByOperator, false, "controlled by RabbitmqCluster queue, which would restore replicas", remedy}}
 	}
 	const patch = `kubectl patch rabbitmqcluster.rabbitmq.com -n shop queue --type=merge -p '{"metadata":{"labels":{"rabbitmq.com/pauseReconciliation":"true"}}}'`
 	for name, tc := range map[string]struct {
@@ -255,7 +255,7 @@ func TestScaledObjects(t *testing.T) {
 		"of another kind":          {objects: scaled(map[string]any{"spec|scaleTargetRef|kind": "Deployment"})},
 		"of another API":           {objects: scaled(map[string]any{"spec|scaleTargetRef|apiVersion": "apps.example.com/v1"})},
 		"of another StatefulSet":   {objects: scaled(map[string]any{"spec|scaleTargetRef|name": "db"})},
-		"it is paused":             {objects: scaled(map[string]any{"metadata|annotations|autoscaling.keda.sh/paused": "true"}), want: []want{{api.ReasonAutoscaled, true, "is paused: as soon as that ends", "leave it paused"}}},
+		"it is paused":             {objects: scaled(map[string]any{"metadata|annotations|autoscaling.keda.sh/paused": "true"}), want: []want{{api.ReasonAutoscaled, true, "is paused: when it is resumed", "leave it paused"}}},
 		"it is paused at a number": {objects: scaled(map[string]any{"metadata|annotations|autoscaling.keda.sh/paused-replicas": "3"}), want: []want{{api.ReasonAutoscaled, false, "paused at 3 replicas", "autoscaling.keda.sh/paused-replicas- autoscaling.keda.sh/paused=true"}}},
 		"KEDA is not there":        {with: unserved},
 		"they are forbidden":       {with: forbidden, want: []want{{api.ReasonPermissionMissing, true, "scaledobjects.keda.sh in namespace shop of cluster east may not be listed", "grant the right to list scaledobjects.keda.sh"}}},
@@ -286,7 +286,7 @@ func TestVerticalAutoscalers(t *testing.T) {
 		want    []want
 	}{
 		"by default":         {objects: vertical(""), want: []want{{api.ReasonAutoscaled, true, "(updateMode Auto) evicts its pods", off}}},
-		"it recreates":       {objects: vertical("Recreate"), want: []want{{api.ReasonAutoscaled, true, "evicts its pods in mid-move", off}}},
+		"it recreates":       {objects: vertical("Recreate"), want: []want{{api.ReasonAutoscaled, true, "evicts its pods during the move", off}}},
 		"at the start only":  {objects: vertical("Initial"), want: []want{{api.ReasonAutoscaled, true, "when they start", off}}},
 		"it only recommends": {objects: vertical("Off")},
 		"it is not there":    {with: unserved},
