@@ -139,7 +139,7 @@ func refresh(root, page string) (string, error) {
 		target, text, at, code := found[1], found[2], found[3], found[4]
 		now, err := codeOf(root, about[target])
 		if err == nil && now == "" {
-			err = fmt.Errorf("nobody has said of which packages the figures of make %s are", target)
+			err = fmt.Errorf("no packages are listed for the figures of make %s", target)
 		}
 		wrong = errors.Join(wrong, err)
 		since := changed(code, now)
