@@ -32,7 +32,7 @@ func startTracing(ctx context.Context, endpoint string) (traces.Recorder, func()
 	}
 	log := ctrl.Log.WithName("traces")
 	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) {
-		log.Info("traces were not sent; moves go on without", "message", err.Error())
+		log.Info("traces were not sent; moves continue without them", "message", err.Error())
 	}))
 	exporter, err := otlptracegrpc.New(ctx, options...)
 	if err != nil {

@@ -25,13 +25,13 @@ const rootExamples = `  # What would be done, and what stands in the way
   # Do it from here; nothing needs to be installed in either cluster
   migrate run web -n shop --context east --to-context west
 
-  # Watch, pause, go on, take everything back: from another terminal
+  # Watch, pause, continue, roll everything back: from another terminal
   migrate status web -n shop --context east -w
   migrate pause web -n shop --context east
   migrate resume web -n shop --context east
   migrate rollback web -n shop --context east --wait
 
-  # The destination is lost for good: what is known of each disk, and the way back
+  # The destination is lost for good: the state of each disk, and the way back
   migrate recover web -n shop --context east --dry-run`
 
 // groups are the commands of the program.

@@ -23,8 +23,8 @@ func newVersion(c *command.Common) *cobra.Command {
 	cmd := c.Command(o, &cobra.Command{
 		Use:   "version",
 		Short: "Print which build this is",
-		Long: `Prints the version, the commit that the program was built from and when that was made, and
-the version of Go. A program that was built outside of a checkout knows no commit.`,
+		Long: `Prints the version, the commit of the build and its date, and the version of Go. A program
+that was built outside of a checkout knows no commit.`,
 		Example: "  migrate version -o json",
 	})
 	cmd.Flags().VarP(o.output, "output", "o", "format of the output")

@@ -192,7 +192,7 @@ const sampling = 2 * time.Second
 func (s *session) sample(ctx context.Context) {
 	rate, err := transfer.Sample(ctx, s.moved.source(), sampling)
 	if err != nil {
-		s.log.Warn("how fast this side is read was not measured", "error", err)
+		s.log.Warn("the read rate of this side was not measured", "error", err)
 		return
 	}
 	s.result.ReadRate = rate

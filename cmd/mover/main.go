@@ -66,7 +66,7 @@ const help = `mover send|receive|seal|key [flags]
   send     answer a receiver with the content of --root or --device
   receive  make --root or --device equal to a sender's
   seal     read --root or --device and print the root of its digests
-  key      make the key --identity, if it is not there, and print its fingerprint
+  key      create the key --identity, if it does not exist, and print its fingerprint
 
 Each flag has a variable: --peer-file is MOVER_PEER_FILE.
 
@@ -113,7 +113,7 @@ func (s *settings) say(text []byte, to streams) {
 
 func named(args []string) string {
 	if len(args) == 0 {
-		return "say what it is to do: send, receive, seal or key"
+		return "give a command: send, receive, seal or key"
 	}
 	return fmt.Sprintf("%q is none of send, receive, seal and key", args[0])
 }

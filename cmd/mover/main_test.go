@@ -30,7 +30,7 @@ func TestBadInput(t *testing.T) {
 		t.Fatal(err)
 	}
 	for want, args := range map[string][]string{
-		"say what it is to do":                               {},
+		"give a command: send":                               {},
 		`"copy" is none of send, receive, seal and key`:      {"copy"},
 		"give --identity, the file for the key":              {"key"},
 		"unknown flag: --root":                               {"key", "--root", "/"},

@@ -71,39 +71,39 @@ func parse(command string, args []string, getenv func(string) string) (*settings
 
 func (s *settings) define() {
 	f := s.flags
-	f.StringVar(&s.termination, "termination-log", defaultTermination, "where the result is written too, if that is there")
+	f.StringVar(&s.termination, "termination-log", defaultTermination, "file for the result, too, if it exists")
 	if s.command == keyCommand {
 		f.StringVar(&s.identity, "identity", "", "the file for the key")
-		f.StringVar(&s.empty, "empty", "", "a folder that must have nothing in it but what its file system has made; else no key is made")
+		f.StringVar(&s.empty, "empty", "", "a folder that must be empty, except for files of its file system; else no key is created")
 		return
 	}
 	f.StringVar(&s.root, "root", "", "the folder whose tree is moved")
 	f.StringVar(&s.device, "device", "", "the block device that is moved, in place of --root")
 	f.StringVar(&s.logLevel, "log-level", "info", "debug or info")
-	f.DurationVar(&s.progress, "progress", 10*time.Second, "how often a line says how far it is")
+	f.DurationVar(&s.progress, "progress", 10*time.Second, "interval between the lines that show the progress")
 	if s.command == "seal" {
-		f.Int64Var(&s.size, "size", 0, "how many bytes of the device count; 0 is all")
+		f.Int64Var(&s.size, "size", 0, "how many bytes of the device are moved; 0 is all")
 		return
 	}
 	f.StringVar(&s.listen, "listen", "", "the address to listen on, as :8722")
 	f.StringVar(&s.connect, "connect", "", "the address of a peer that listens, as receiver.example:8722")
 	f.StringVar(&s.peer, "peer", "", "the fingerprint of the peer's key, as its log says: sha256:...")
 	f.StringVar(&s.peerFile, "peer-file", "", "a file that has the fingerprint, or will have it")
-	f.StringVar(&s.identity, "identity", "", "a file for this mover's own key, which is made if it is not there; without it the key ends with the process")
-	f.StringVar(&s.copy, "copy", "", "which copy this is, as web-0-1: what its warm passes have read counts for no other one. For --verify Changed of the receiver")
-	f.DurationVar(&s.patience, "patience", 10*time.Minute, "for how long nothing may get further before it gives up")
+	f.StringVar(&s.identity, "identity", "", "a file for this mover's own key, created if it does not exist; without it the key ends with the process")
+	f.StringVar(&s.copy, "copy", "", "the name of this copy, as web-0-1: the reads of its warm passes count for no other copy. For --verify Changed of the receiver")
+	f.DurationVar(&s.patience, "patience", 10*time.Minute, "give up after this time without progress")
 	if s.command == "send" {
 		f.StringVar(&s.relay, "relay", "", "the address to listen on for a relay, which carries each connection on to a receiver that listens, as localhost:8722; in place of --listen and --connect")
-		f.StringVar(&s.scratch, "scratch", "", "a folder on a disk, outside of the volume, for what was read, up to 200 bytes a file, while this mover runs. Without it all is read")
+		f.StringVar(&s.scratch, "scratch", "", "a folder on a disk, outside of the volume, that lists the files already read, up to 200 bytes a file, while this mover runs. Without it all files are read")
 		f.StringVar(&s.bandwidth, "bandwidth", "", "the most bytes a second that are sent, as 50Mi")
 		f.StringVar(&s.readRate, "read-rate", "", "the most bytes a second that are read while the application runs, as 100Mi")
-		f.BoolVar(&s.forget, "forget", false, "drop from the cache what was read: the application needs the room. Where --read-rate bounds nothing it is measured at the end how fast a proof would read")
+		f.BoolVar(&s.forget, "forget", false, "drop read data from the cache: the application needs the room. Without a --read-rate, measure at the end how fast a proof would read")
 		return
 	}
-	f.StringVar(&s.pass, "pass", passLast, "Warm: the application runs, what changes is left to the next pass. Last: nobody writes, what changes is an error")
-	f.StringVar(&s.verify, "verify", string(transfer.VerifyFull), "Full: read every byte of both sides again. Changed: not of files that have not changed since a warm pass with Changed has read them. None: compare nothing")
+	f.StringVar(&s.pass, "pass", passLast, "Warm: the application runs, and changes are left to the next pass. Last: no process writes, and a change is an error")
+	f.StringVar(&s.verify, "verify", string(transfer.VerifyFull), "Full: read every byte on the two sides again. Changed: skip files that have not changed since a warm pass with Changed has read them. None: compare nothing")
 	f.StringVar(&s.compare, "compare", "Quick", "Quick: files of one size and time are equal. Content: compare blocks, after a seal that differed or a crash")
-	f.BoolVar(&s.devices, "devices", false, "make device nodes as the sender has them. Without it a pass fails at them, and names them: by one a pod reaches a device of its machine")
+	f.BoolVar(&s.devices, "devices", false, "create device nodes as the sender has them. Without it a pass fails at them, and names them: they give a pod access to devices of its node")
 	f.IntVar(&s.connections, "connections", 4, "how many connections carry content, from 1 to 32")
 }
 
@@ -270,7 +270,7 @@ func (s *settings) peerKey(ctx context.Context, log *slog.Logger) (link.Fingerpr
 		select {
 		case <-tick.C:
 		case <-late.C:
-			return "", fmt.Errorf("nobody has written a peer's fingerprint into %s within %s: see whether the migration goes on", s.peerFile, s.patience)
+			return "", fmt.Errorf("no peer's fingerprint was written into %s within %s: check whether the migration continues", s.peerFile, s.patience)
 		case <-ctx.Done():
 			return "", ctx.Err()
 		}

@@ -73,7 +73,7 @@ func TestRunInterrupted(t *testing.T) {
 			t.Error("an interrupted run ended with 0")
 		}
 	}
-	if out := v.exits(v.cli("run", "--log", log), 0); !strings.Contains(out, "going on where it was") {
+	if out := v.exits(v.cli("run", "--log", log), 0); !strings.Contains(out, "continuing where it was") {
 		t.Errorf("it does not say that it goes on:\n%s", out)
 	}
 	v.ExpectMovedCleanly()

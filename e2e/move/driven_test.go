@@ -29,7 +29,7 @@ func TestV3NobodyDrives(t *testing.T) {
 	})
 	for _, args := range [][]string{{"status"}, {"status", "-o", "json"}, {"report"}, {"pause"}, {"resume"}} {
 		said := v.exits(v.cli(args[0], args[1:]...), command.ExitStalled)
-		if !strings.Contains(said, "nobody has driven this since ") || !strings.Contains(said, "to go on: ") || !strings.Contains(said, "run "+v.App.Name) {
+		if !strings.Contains(said, "no process has driven this since ") || !strings.Contains(said, "to go on: ") || !strings.Contains(said, "run "+v.App.Name) {
 			t.Errorf("%v says:\n%s", args, said)
 		}
 	}

@@ -187,13 +187,13 @@ func (b *bare) fences() {
 // guards installs and removes the other policies.
 func (b *bare) guards() {
 	b.t.Helper()
-	b.says(b.migrate(0, "install", "--guard-volumes"), "sliceshift-snapshots created", "sliceshift-volumes created", "nobody is bounded until a ConfigMap", "4 created")
+	b.says(b.migrate(0, "install", "--guard-volumes"), "sliceshift-snapshots created", "sliceshift-volumes created", "no mover is limited until a ConfigMap", "4 created")
 	b.says(b.migrate(0, "install"), ": nothing to do\n") // they remain
 	b.says(b.migrate(0, "install", "--guard-volumes=false"), "4 deleted")
 	b.says(b.migrate(0, "install", "--check-authors=false"), "sliceshift-authors deleted", "2 deleted")
 	b.says(b.migrate(0, "install", "--check-authors=false"), ": nothing to do\n")
 	b.says(b.migrate(0, "install", "--crds-only"), ": nothing to do\n")
-	b.says(b.migrate(0, "install", "--guard-volumes"), "whoever writes a Migration must now be allowed to impersonate", "6 created")
+	b.says(b.migrate(0, "install", "--guard-volumes"), "the author of a Migration must now be allowed to impersonate", "6 created")
 }
 
 // moves runs the manager with a token of the installed account and moves an application. During the move,

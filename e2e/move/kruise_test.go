@@ -173,7 +173,7 @@ func TestAdoptKruise(t *testing.T) {
 		v := newKruiseMove(t)
 		before, dir := v.lives(), t.TempDir()
 		policy := v.refuseSlices()
-		if out := v.adoptKruise(dir, 1); !strings.Contains(out, "no controller looks after them") {
+		if out := v.adoptKruise(dir, 1); !strings.Contains(out, "no controller manages them") {
 			t.Errorf("it says %s", out)
 		}
 		file := filepath.Join(dir, v.App.Namespace+"-web.statefulset.yaml")

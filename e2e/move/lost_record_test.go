@@ -86,7 +86,7 @@ func TestH1RecordIsLost(t *testing.T) {
 			}
 			v.expectUnchanged(before)
 			out = v.exits(v.cli("run", append(tc.flags, "--resume-uid", string(uid), "--timeout", "120s")...), 0)
-			if !strings.Contains(out, "going on where it was") {
+			if !strings.Contains(out, "continuing where it was") {
 				t.Errorf("it does not say that it goes on:\n%s", out)
 			}
 			v.ExpectMoved()

@@ -135,7 +135,7 @@ func (v *move) pauseAndResume() {
 	before := v.podRevisions()
 	v.rollout(0, "paused", "pause")
 	v.edit("6", "")
-	v.rollout(4, "paused: updates go on after rollout resume", "status", "--timeout", "2s")
+	v.rollout(4, "paused: updates continue after rollout resume", "status", "--timeout", "2s")
 	v.rollout(1, "can't restart paused StatefulSet", "restart")
 	v.expectPods(before, "", "web-0", "web-1", "web-2")
 	v.rollout(0, "resumed", "resume")

@@ -38,7 +38,7 @@ func main() {
 
 func run(file string, check bool) error {
 	if file == "" {
-		return errors.New("which file is to be written?")
+		return errors.New("name the file to write")
 	}
 	modules, err := linked()
 	if err != nil {
@@ -162,7 +162,7 @@ func judge(modules []*module) error {
 
 func render(modules []*module) []byte {
 	var b bytes.Buffer
-	b.WriteString("# Licences of what is linked in\n\n")
+	b.WriteString("# Licences of the linked modules\n\n")
 	b.WriteString("The manager and the command are under the [Apache License 2.0](../LICENSE), Go and its standard library under BSD-3-Clause.\n")
 	b.WriteString("Written by `make licences`; `make verify` fails when it is out of date, or on a licence other than\n")
 	fmt.Fprintf(&b, "%s.\n\n| module | version | licence |\n|---|---|---|\n", strings.Join(allowed, ", "))

@@ -37,14 +37,14 @@ func main() {
 	flag.StringVar(&o.since, "since", "", "a commit: only the files that differ from it")
 	flag.StringVar(&o.only, "only", "", "a regular expression: only the files that match")
 	flag.StringVar(&o.tests, "tests", "", "a regular expression: ask only the tests that match, which is soon done while one writes them")
-	flag.BoolVar(&o.fast, "fast", false, "ask only the tests that are fast by themselves")
+	flag.BoolVar(&o.fast, "fast", false, "ask only the tests that are fast alone")
 	flag.StringVar(&o.page, "o", "", "the page that is written")
 	flag.StringVar(&o.kept, "kept", "out/mutants.json", "where the verdicts are kept")
-	flag.BoolVar(&o.again, "again", false, "try only what is not known from those verdicts to be killed")
-	flag.BoolVar(&o.list, "list", false, "list what is not known to be killed or equivalent, and try nothing")
+	flag.BoolVar(&o.again, "again", false, "try only faults that those verdicts do not know to be killed")
+	flag.BoolVar(&o.list, "list", false, "list the faults that are not known to be killed or equivalent, and try nothing")
 	flag.BoolVar(&o.report, "report", false, "write the page of the verdicts that are kept, and try nothing")
 	flag.BoolVar(&o.model, "model", false, "let TestModel of package model judge what nothing else has killed")
-	flag.DurationVar(&o.budget, "budget", 0, "stop after so long, and not before faults were tried for a minute; what is tried is chosen by the commit's hash")
+	flag.DurationVar(&o.budget, "budget", 0, "stop after this time, and not before faults were tried for a minute; the commit's hash chooses the faults")
 	flag.Float64Var(&o.least, "least", 95, "fail when fewer percent are killed, or a sample shows that by more than chance")
 	flag.Parse()
 	if err := run(context.Background(), o); err != nil {
@@ -64,7 +64,7 @@ func run(ctx context.Context, o options) error {
 		return err
 	}
 	if len(sources) == 0 {
-		fmt.Fprintln(os.Stderr, "NOT RUN: no fault is made, for no file has changed that does nothing but decide")
+		fmt.Fprintln(os.Stderr, "NOT RUN: there is no fault to try, because no file has changed that only decides")
 		return nil
 	}
 	mutants, err := plantAll(sources)

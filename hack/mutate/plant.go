@@ -42,7 +42,7 @@ func plantAll(sources []*source) ([]*mutant, error) {
 		s.planted = p.apply(s.text)
 	}
 	if len(mutants) == 0 {
-		return nil, fmt.Errorf("no fault can be made in %d files", len(sources))
+		return nil, fmt.Errorf("no fault can be planted in %d files", len(sources))
 	}
 	return mutants, nil
 }

@@ -146,7 +146,7 @@ func (r *report) table() string {
 	}
 	row("all", r.tally(""))
 	if untried := r.tally("").untried; untried > 0 {
-		fmt.Fprintf(&b, "\n%d were not tried with every test that comes to them: there was no time for it.\n", untried)
+		fmt.Fprintf(&b, "\n%d were not tried with every test that reaches them: there was no time for it.\n", untried)
 	}
 	if r.partly {
 		b.WriteString("\nWhat an earlier run had killed was not tried again.\n")

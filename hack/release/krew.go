@@ -56,7 +56,7 @@ never more of them at once than the disruption budget allows. A move can be
 interrupted and continued, paused, and rolled back.
 
 Nothing needs to be installed in either cluster (kubectl migrate run). With
-the manager (kubectl migrate install) moves go on by themselves.
+the manager (kubectl migrate install) moves continue without the command.
 `
 
 const pluginCaveats = `Check first what stands in the way of a move; nothing is written:

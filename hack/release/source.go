@@ -45,7 +45,7 @@ func (r *release) fromGit(ctx context.Context, dir string) error {
 		r.version = described(git("describe", "--tags", "--match", "v[0-9]*", "--long"))
 	}
 	if changed != "" {
-		fmt.Fprintln(r.progress, "this checkout differs from its commit: what is made of it is no release")
+		fmt.Fprintln(r.progress, "this checkout differs from its commit: a build of it is no release")
 		r.version += dirtied(r.version)
 	}
 	if !semantic.MatchString(r.version) {

@@ -139,7 +139,7 @@ func TestSameSums(t *testing.T) {
 		t.Fatal(err)
 	}
 	err := sameSums(one, other)
-	if err == nil || !strings.Contains(err.Error(), "other differs") || !strings.Contains(err.Error(), "alone differs, or is made only once") || strings.Contains(err.Error(), "same") {
+	if err == nil || !strings.Contains(err.Error(), "other differs") || !strings.Contains(err.Error(), "alone differs, or exists only once") || strings.Contains(err.Error(), "same") {
 		t.Errorf("got %v", err)
 	}
 	if err := sameSums(one, one); err != nil {

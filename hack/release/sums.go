@@ -48,7 +48,7 @@ func sameSums(one, other string) error {
 		for _, line := range sum {
 			if !slices.Contains(sums[1-i], line) {
 				_, name, _ := strings.Cut(line, "  ")
-				differ = append(differ, fmt.Errorf("%s differs, or is made only once", name))
+				differ = append(differ, fmt.Errorf("%s differs, or exists only once", name))
 			}
 		}
 	}

@@ -106,7 +106,7 @@ type refusing struct{ name string }
 
 // RoundTrip implements http.RoundTripper.
 func (r refusing) RoundTrip(*http.Request) (*http.Response, error) {
-	return nil, fmt.Errorf("cluster %s is to be recovered from: it was declared lost, and nothing is asked of it", r.name)
+	return nil, fmt.Errorf("cluster %s was declared lost, and the recovery sends no request to it", r.name)
 }
 
 // Name is the name of the cluster for display.

@@ -22,7 +22,7 @@ func TestOff(t *testing.T) {
 	for name, ask := range asks {
 		t.Run(name, func(t *testing.T) {
 			err := ask(t.Context())
-			if err == nil || !strings.Contains(err.Error(), "cluster west is to be recovered from") || client.IgnoreNotFound(err) == nil {
+			if err == nil || !strings.Contains(err.Error(), "cluster west was declared lost") || client.IgnoreNotFound(err) == nil {
 				t.Errorf("got %v", err)
 			}
 		})

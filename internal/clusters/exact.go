@@ -30,7 +30,7 @@ func (e exact) Get(ctx context.Context, key client.ObjectKey, object client.Obje
 // whole returns an error if fields of an answer were left out, because decisions need the whole object.
 func whole(cluster string, key client.ObjectKey, object any) error {
 	if err := tolerant.Check(object); err != nil {
-		return fmt.Errorf("cluster %s: what is stored as %s cannot be read: %w; correct it: kubectl edit takes it as it is written", cluster, strings.Trim(key.String(), "/"), err)
+		return fmt.Errorf("cluster %s: the stored object %s cannot be read: %w; correct it with kubectl edit, which shows it as stored", cluster, strings.Trim(key.String(), "/"), err)
 	}
 	return nil
 }

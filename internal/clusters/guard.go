@@ -381,5 +381,5 @@ func (b *bounded) settle() {
 func (b *bounded) tooMuch(of string) error { return tooMuch(b.cluster, of) }
 
 func tooMuch(cluster, of string) error {
-	return fmt.Errorf("cluster %s %w %s; see what it holds so much of, or whether its address leads to an API server of Kubernetes", cluster, ErrTooMuch, of)
+	return fmt.Errorf("cluster %s %w %s; find out which objects fill it, or whether its address leads to an API server of Kubernetes", cluster, ErrTooMuch, of)
 }

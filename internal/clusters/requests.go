@@ -10,7 +10,7 @@ import (
 
 var requestsTotal = metric.Counter(metric.Definition{
 	Name: "sliceshift_cluster_requests_total", Labels: []string{"verb", "result"},
-	Help: "Requests to the API servers of both sides of all migrations, by verb (get, list, watch, create, update, patch, delete, discover) and result: done, conflict, refused (any other 4xx), failed (no answer, or the API server's fault).",
+	Help: "Requests to the API servers of the source and the destination of all migrations, by verb (get, list, watch, create, update, patch, delete, discover) and result: done, conflict, refused (any other 4xx), failed (no answer, or the API server's fault).",
 	Use:  "What moves cost API servers: divided by sliceshift_migration_handoffs_completed_total, the reads and writes of one handoff. failed is a cluster that does not answer.",
 })
 

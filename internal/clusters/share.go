@@ -125,5 +125,5 @@ func (s *share) pays(p *payer) error {
 type errFull struct{ where string }
 
 func (e errFull) Error() string {
-	return fmt.Sprintf("it holds more %s than is kept for one namespace; see what it holds so much of, or raise clusterClient.memory of the manager", e.where)
+	return fmt.Sprintf("it holds more %s than is kept for one namespace; find out which objects fill it, or raise clusterClient.memory of the manager", e.where)
 }

@@ -32,7 +32,7 @@ func checkCluster(prefix string, c *clientcmdapi.Cluster, options Options) error
 			inline("certificate-authority-data"),
 		},
 		{
-			c.InsecureSkipTLSVerify, "insecure-skip-tls-verify", "is true, so that anybody in between could read the credentials and answer for the cluster",
+			c.InsecureSkipTLSVerify, "insecure-skip-tls-verify", "is true, so that any host in between could read the credentials and answer for the cluster",
 			"remove it, and set certificate-authority-data",
 		},
 		{

@@ -93,7 +93,7 @@ func StoppedAt(step api.Step) bool {
 
 // Text describes u for users, without the command that continues the migration.
 func (u *Undriven) Text() string {
-	text := "nobody has driven this since " + u.Since.UTC().Format(time.TimeOnly) + " UTC"
+	text := "no process has driven this since " + u.Since.UTC().Format(time.TimeOnly) + " UTC"
 	if u.Down != nil {
 		text += fmt.Sprintf("; ordinal %d is down", *u.Down)
 	}

@@ -210,7 +210,7 @@ func WaitUntil(t testing.TB, condition func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); !condition(); {
 		if time.Now().After(deadline) {
-			t.Fatal("it has not come to pass within a minute")
+			t.Fatal("the condition was not met within a minute")
 		}
 		<-time.After(time.Millisecond)
 	}

@@ -77,7 +77,7 @@ func (g *gate) identify(ctx context.Context, token string) (authenticationv1.Use
 		return authenticationv1.UserInfo{}, fmt.Errorf("asking whose the token is: %w", err)
 	}
 	if !answer.Status.Authenticated || answer.Status.User.Username == "" {
-		return authenticationv1.UserInfo{}, server.Denied{Code: http.StatusUnauthorized, Message: "the API server does not know this token, or it has expired: make another one"}
+		return authenticationv1.UserInfo{}, server.Denied{Code: http.StatusUnauthorized, Message: "the API server does not know this token, or it has expired: create another one"}
 	}
 	return answer.Status.User, nil
 }

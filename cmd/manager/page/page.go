@@ -102,11 +102,11 @@ func (p *Page) certify(ctx context.Context, running *errgroup.Group, secure *tls
 	}
 	certificate, key, err := certutil.GenerateSelfSignedCertKey("localhost", []net.IP{net.IPv4(127, 0, 0, 1)}, nil)
 	if err != nil {
-		return fmt.Errorf("making a certificate of the page: %w", err)
+		return fmt.Errorf("creating a certificate of the page: %w", err)
 	}
 	pair, err := tls.X509KeyPair(certificate, key)
 	if err != nil {
-		return fmt.Errorf("making a certificate of the page: %w", err)
+		return fmt.Errorf("creating a certificate of the page: %w", err)
 	}
 	secure.Certificates = []tls.Certificate{pair}
 	return nil

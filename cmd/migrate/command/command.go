@@ -118,7 +118,7 @@ type DryRun struct{ *Choice }
 // AddDryRun adds the flag. what describes a dry run that contacts no cluster.
 func AddDryRun(flags *pflag.FlagSet, what string) DryRun {
 	d := DryRun{NewChoice("none", "none", "client", "server")}
-	flags.Var(d, "dry-run", "client: "+what+"; server: let the API server judge it, without keeping it")
+	flags.Var(d, "dry-run", "client: "+what+"; server: the API server validates it and stores nothing")
 	flags.Lookup("dry-run").NoOptDefVal = "client"
 	return d
 }

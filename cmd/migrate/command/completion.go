@@ -24,9 +24,9 @@ import (
 //go:embed kubectl_complete-migrate
 var plugin string
 
-const pluginHelp = `Prints the script by which kubectl completes the arguments of "kubectl migrate". It has
-to lie in the path, by the name kubectl_complete-migrate, and to be executable; kubectl
-calls it where its own completion is set up: kubectl completion --help.`
+const pluginHelp = `Prints the script by which kubectl completes the arguments of "kubectl migrate". Put
+it in the path as kubectl_complete-migrate and make it executable. kubectl calls it where
+its own completion is set up: kubectl completion --help.`
 
 const pluginExamples = `  migrate completion kubectl >/usr/local/bin/kubectl_complete-migrate
   chmod +x /usr/local/bin/kubectl_complete-migrate`

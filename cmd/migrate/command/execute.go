@@ -98,7 +98,7 @@ func wrongValue(invalid *pflag.InvalidValueError) error {
 func noDuration(invalid *pflag.InvalidValueError) error {
 	flag, value := invalid.GetFlag().Name, invalid.GetValue()
 	if _, err := strconv.ParseFloat(value, 64); err == nil {
-		return Usagef("--%s %s has no unit: %ss is so many seconds, %sm minutes, %sh hours", flag, value, value, value, value)
+		return Usagef("--%s %s has no unit: %ss is seconds, %sm minutes, %sh hours", flag, value, value, value, value)
 	}
 	return Usagef("--%s must be a duration such as 30s, 10m or 1h30m, not %q", flag, value)
 }

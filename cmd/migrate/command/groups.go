@@ -101,7 +101,7 @@ func usage(cmd *cobra.Command) error {
 		b.WriteString("\nFlags of all commands:\n" + cmd.InheritedFlags().FlagUsages())
 	}
 	if cmd.HasAvailableSubCommands() {
-		fmt.Fprintf(&b, "\nUse \"%s [command] --help\" for more of a command.\n", cmd.CommandPath())
+		fmt.Fprintf(&b, "\nUse \"%s [command] --help\" for more information about a command.\n", cmd.CommandPath())
 	}
 	_, err := io.WriteString(cmd.OutOrStderr(), b.String())
 	return err

@@ -50,7 +50,7 @@ func (w Watched[T]) Follow(ctx context.Context, ticks clock.WithTicker, look fun
 			}
 			switch {
 			case apierrors.IsNotFound(err):
-				return fmt.Errorf("%s is gone from cluster %s", w.Title, w.Cluster)
+				return fmt.Errorf("%s no longer exists in cluster %s", w.Title, w.Cluster)
 			case err == nil:
 				w.Now = fresh
 			}

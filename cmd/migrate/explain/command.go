@@ -119,13 +119,13 @@ func (o *options) text(e Entry) error {
 	}
 	remedy := e.Remedy
 	if remedy == "" {
-		remedy = "Nothing is to do."
+		remedy = "There is nothing to do."
 	}
 	part("Meaning", e.Meaning)
 	part("Why it matters", e.Why)
 	part("Look", e.Look)
 	part("Fix", remedy)
-	part("Goes on alone", e.ByItself)
+	part("Continues alone", e.ByItself)
 	for _, c := range e.More {
 		when := c.When
 		if when != "" {

@@ -32,7 +32,7 @@ func (o *installOptions) constrains(ctx context.Context, t *target) (bool, error
 	found, err := version.ParseGeneric(said)
 	known := err == nil && found.AtLeast(firstConstrained)
 	if !known && o.impersonation.Value == constrained {
-		return false, command.Refusedf("cluster %s is of version %s, and impersonation is constrained from Kubernetes 1.36 on: the manager could act as nobody; leave out --%s", t.cluster, said, impersonationFlag)
+		return false, command.Refusedf("cluster %s runs version %s, and constrained impersonation needs Kubernetes 1.36: the manager could not impersonate any ServiceAccount; omit --%s", t.cluster, said, impersonationFlag)
 	}
 	return known, nil
 }

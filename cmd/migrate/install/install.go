@@ -37,28 +37,28 @@ type installOptions struct {
 	asked map[string]bool
 }
 
-const installHelp = `Puts into a cluster what carries out Migrations: the resource definitions, the roles,
-and the manager with its namespace, account and Service for metrics.
+const installHelp = `Installs in a cluster the resource definitions of Migrations, the roles, and the manager
+with its namespace, ServiceAccount and Service for metrics.
 
-It goes to namespace sliceshift-system unless -n says otherwise. Of one cluster, only one
-manager can be in charge.
+The namespace is sliceshift-system unless -n sets another one. A cluster can have only
+one manager.
 
-Run again, it brings everything up to date and says what it has changed. What others
-have changed of it is not overwritten, unless --force-conflicts says so.
+Run again, it updates everything and prints what it has changed. It does not overwrite
+changes of others, unless --force-conflicts is set.
 
-Three admission policies can come with it. They need Kubernetes 1.30.
-  --check-authors  who writes a Migration must be allowed to impersonate its
+It can install three admission policies. They need Kubernetes 1.30.
+  --check-authors  the author of a Migration must be allowed to impersonate its
                    ServiceAccount and to get its Secrets; on, unless it is set to false
                    or with --crds-only
-  --fence          nobody but a migration scales what the migration holds: not kubectl
+  --fence          only a migration scales what the migration holds: not kubectl
                    scale, an autoscaler or a GitOps tool
   --guard-volumes  movers that ConfigMaps name write only the PersistentVolumes and
                    VolumeSnapshotContents that the ConfigMaps allow: docs/install.md
-Set to false, a flag takes its policy away; without the flag the last two stay as they
-are. A cluster that a manager reaches from outside gets them with --crds-only.
+Set to false, a flag removes its policy; without the flag the last two do not change. A
+cluster that a manager reaches from outside gets them with --crds-only.
 
-What the manager may do as the ServiceAccount that a Migration names is bounded where the
-API server knows such bounds (--impersonation=auto, Kubernetes 1.36): to what moves need.
+The manager may do only what moves need as the ServiceAccount that a Migration names, if
+the API server supports such limits (--impersonation=auto, Kubernetes 1.36).
 
 "migrate run" needs nothing of this.
 
@@ -67,13 +67,13 @@ Exit codes: 0 done, 1 error, 2 usage, 3 refused, 4 timeout.`
 const installExamples = `  # Install, or update, and wait until it runs
   migrate install --context east --image registry.example.com/sliceshift-manager:v1
 
-  # Look at what would be applied, or let something else apply it; no cluster is asked
+  # Print what would be applied, or let another tool apply it; no cluster is contacted
   migrate install --image registry.example.com/sliceshift-manager:v1 --print >install.yaml
 
-  # Let nobody scale in the middle of a move
+  # Reject other scaling during a move
   migrate install --context east --image registry.example.com/sliceshift-manager:v1 --fence
 
-  # The same, and bounds for movers, in a cluster that is only moved to
+  # The same, and limits for movers, in a cluster that is only a destination
   migrate install --context west --crds-only --fence --guard-volumes`
 
 // installTimeout is how long an installation or its removal may take.
@@ -91,10 +91,10 @@ func newInstallOf(o *installOptions) *cobra.Command {
 	flags := cmd.Flags()
 	flags.StringVar(&o.image, "image", "", "image of the manager (default: the one that is installed"+ofBuild()+")")
 	flags.BoolVar(&o.crdsOnly, "crds-only", false, "only the resource definitions")
-	flags.BoolVar(&o.authors, authorsFlag, true, "let nobody use by a Migration an account or a Secret that they may not use; false: let them")
-	flags.BoolVar(&o.fence, fenceFlag, false, "let nobody but a migration scale what the migration holds; false: let them again")
-	flags.BoolVar(&o.volumes, volumesFlag, false, "bound the volumes of movers that ConfigMaps name; false: let them again")
-	flags.Var(o.impersonation, impersonationFlag, "what the manager may do as others: what moves need (constrained, Kubernetes 1.36), or all that they may (legacy); auto: constrained where it is known; --print: legacy")
+	flags.BoolVar(&o.authors, authorsFlag, true, "reject a Migration whose author may not use its ServiceAccount and Secrets; false: remove the policy")
+	flags.BoolVar(&o.fence, fenceFlag, false, "let only a migration scale what the migration holds; false: remove the policy")
+	flags.BoolVar(&o.volumes, volumesFlag, false, "limit the volumes of movers that ConfigMaps name; false: remove the policy")
+	flags.Var(o.impersonation, impersonationFlag, "rights of the manager as an impersonated account: those that moves need (constrained, Kubernetes 1.36), or all of the account (legacy); auto: constrained if the cluster supports it; --print: legacy")
 	flags.BoolVar(&o.forceConflicts, "force-conflicts", false, "overwrite what others have changed")
 	flags.BoolVar(&o.wait, "wait", true, "wait until the manager runs")
 	flags.DurationVar(&o.timeout, "timeout", installTimeout, "how long it may take")

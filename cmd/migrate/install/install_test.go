@@ -290,7 +290,7 @@ func TestForeignNamespace(t *testing.T) {
 	if err := at.client.Get(t.Context(), client.ObjectKey{Name: "movers"}, have); err != nil || len(have.Labels) > 0 {
 		t.Errorf("labels %v, %v", have.Labels, err)
 	}
-	if want := "namespace/movers stays: it was not made by the installation\n"; at.out.String() != want {
+	if want := "namespace/movers stays: the installation did not create it\n"; at.out.String() != want {
 		t.Errorf("said %q", at.out)
 	}
 }
@@ -342,13 +342,13 @@ func TestUninstallChecks(t *testing.T) {
 		crds    bool
 		want    string
 	}{
-		"paused":                         {[]client.Object{paused}, false, "pause them, which brings up what is down, and then: migrate uninstall --paused"},
+		"paused":                         {[]client.Object{paused}, false, "pause them, which starts every ordinal that is down, and then: migrate uninstall --paused"},
 		"nothing":                        {nil, true, ""},
 		"in progress":                    {[]client.Object{begun}, false, "migrations are in progress: shop/web; "},
 		"completed":                      {[]client.Object{completed}, false, ""},
-		"completed, and the definitions": {[]client.Object{completed}, true, "take these with them: Migration shop/web; "},
+		"completed, and the definitions": {[]client.Object{completed}, true, "would delete these: Migration shop/web; "},
 		"a slice":                        {[]client.Object{slice}, false, ""},
-		"a slice, and the definitions":   {[]client.Object{slice}, true, "take these with them: StatefulSet shop/db; "},
+		"a slice, and the definitions":   {[]client.Object{slice}, true, "would delete these: StatefulSet shop/db; "},
 	} {
 		t.Run(name, func(t *testing.T) {
 			at := newInstallation(t, interceptor.Funcs{}, tc.objects...)
@@ -389,7 +389,7 @@ func TestUninstallPaused(t *testing.T) {
 			}
 			said := ""
 			if tc.stays {
-				said = "migration shop/web is paused, with 2 of 5 moved: it goes on by migrate install, and migrate resume web -n shop\n"
+				said = "migration shop/web is paused, with 2 of 5 moved; to continue it: migrate install, and migrate resume web -n shop\n"
 			}
 			if got := at.out.String(); got != said {
 				t.Errorf("said %q, want %q", got, said)

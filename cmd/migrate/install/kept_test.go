@@ -32,9 +32,9 @@ func TestUninstallNamesWhatIsKept(t *testing.T) {
 		at   installation
 		want []string
 	}{
-		"one":         {newInstallation(t, interceptor.Funcs{}, volume), []string{"1 volume in cluster east", "pv of claim shop/data-web-0; the object goes by kubectl --context east delete pv pv, and disk ", "listed again by migrate kept"}},
+		"one":         {newInstallation(t, interceptor.Funcs{}, volume), []string{"1 volume in cluster east", "pv of claim shop/data-web-0; to remove the object: kubectl --context east delete pv pv; disk ", "to list them again: migrate kept"}},
 		"none":        {newInstallation(t, interceptor.Funcs{}), nil},
-		"not allowed": {newInstallation(t, refuses, volume), []string{"cluster east: which volumes ordinals have left behind is not known: "}},
+		"not allowed": {newInstallation(t, refuses, volume), []string{"cluster east: the volumes that ordinals have left behind are not known: "}},
 	} {
 		o := &uninstallOptions{Common: command.NewCommon(newConsole().Environment)}
 		if err := o.kept(t.Context(), tc.at.target); err != nil {

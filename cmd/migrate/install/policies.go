@@ -39,12 +39,12 @@ func (o *installOptions) policies(p *parts) []policy {
 	return []policy{
 		{
 			objects: p.authors, want: o.wish(authorsFlag, o.authors, !o.crdsOnly), asked: o.asked[authorsFlag],
-			means: "whoever writes a Migration must now be allowed to impersonate its ServiceAccount and to get its Secrets; --check-authors=false lets everybody",
+			means: "the author of a Migration must now be allowed to impersonate its ServiceAccount and to get its Secrets; --check-authors=false removes the policy",
 		},
 		{objects: p.fence, want: o.wish(fenceFlag, o.fence, false), asked: o.asked[fenceFlag]},
 		{
 			objects: p.volumes, want: o.wish(volumesFlag, o.volumes, false), asked: o.asked[volumesFlag],
-			means: "nobody is bounded until a ConfigMap of the manager's namespace names them: docs/install.md#what-movers-may-do-with-volumes",
+			means: "no mover is limited until a ConfigMap of the manager's namespace names it: docs/install.md#what-movers-may-do-with-volumes",
 		},
 	}
 }
@@ -73,7 +73,7 @@ func (p policy) settle(ctx context.Context, t *target) error {
 	err := t.applyAll(ctx, p.objects)
 	switch {
 	case err != nil && !p.asked && meta.IsNoMatchError(err):
-		fmt.Fprintf(t.out, "%s left out: cluster %s is older than Kubernetes 1.30, and does not know such policies; there, grant the right to create Migrations only to who may use every ServiceAccount and Secret of the namespace\n",
+		fmt.Fprintf(t.out, "%s left out: cluster %s is older than Kubernetes 1.30, and has no such policies; grant the right to create Migrations there only to users who may use every ServiceAccount and Secret of the namespace\n",
 			titleOf(p.objects[0]), t.cluster)
 		return nil
 	case err == nil && p.means != "" && t.tally.created > before:

@@ -197,7 +197,7 @@ func (t *target) remove(ctx context.Context, object *unstructured.Unstructured) 
 	case err != nil:
 		return t.explain("reading", object, err)
 	case foreignNamespace(have):
-		fmt.Fprintf(t.out, "%s stays: it was not made by the installation\n", titleOf(have))
+		fmt.Fprintf(t.out, "%s stays: the installation did not create it\n", titleOf(have))
 		return nil
 	}
 	uid := have.GetUID()
@@ -219,7 +219,7 @@ func (t *target) explain(doing string, object *unstructured.Unstructured, err er
 	case apierrors.IsConflict(err):
 		return fmt.Errorf("%s: %w; --force-conflicts overwrites what others have changed", where, err)
 	case apierrors.IsForbidden(err):
-		return fmt.Errorf("%s: %w; who installs needs the rights of the ClusterRole cluster-admin", where, err)
+		return fmt.Errorf("%s: %w; the user who installs needs the rights of the ClusterRole cluster-admin", where, err)
 	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err):
 		return fmt.Errorf("%s: %w", where, err)
 	}

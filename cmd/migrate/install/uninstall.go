@@ -29,23 +29,23 @@ type uninstallOptions struct {
 	timeout time.Duration
 }
 
-const uninstallHelp = `Takes away what install has put into a cluster: the manager, its roles and the admission policies.
+const uninstallHelp = `Removes what install has created in a cluster: the manager, its roles and the admission policies.
 
-It is refused while a Migration is in progress: nobody would bring up the ordinal that
-is down, or give the disruption budget back. With --paused those that are paused, with no
-ordinal on its way, stay as they are: every ordinal runs, on one side or the other, and
-whoever installs the manager again lets them go on. The resource definitions stay, because
-Migrations and StatefulSets of apps.sliceshift.io would go with them, and pods with
-those; --crds takes them away when there are none of either. A namespace that was there
-before the installation stays. Volumes that ordinals have left behind stay, too, and are
-named with the commands that remove them.
+It refuses while a Migration is in progress: no manager would start the ordinal that is
+down, or restore the disruption budget. --paused allows paused Migrations that have no
+ordinal in flight: every ordinal runs, on one side or the other, and they can continue
+once a manager is installed again. The resource definitions stay, because deleting them
+would delete Migrations, StatefulSets of apps.sliceshift.io and their pods; --crds deletes
+them when there are none of either. A namespace that existed before the installation
+stays. Volumes that ordinals have left behind stay, too; the command lists them with the
+commands that remove them.
 
 Exit codes: 0 done, 1 error, 2 usage, 3 refused, 4 timeout.`
 
 const uninstallExamples = `  # All but the resource definitions
   migrate uninstall --context east
 
-  # In the middle of a move: pause it, and go on later
+  # In the middle of a move: pause it, and continue later
   migrate pause web -n shop --context east
   migrate uninstall --paused --context east
   migrate install --context east --image registry.example.com/sliceshift-manager:v1
@@ -58,12 +58,12 @@ const uninstallExamples = `  # All but the resource definitions
 func newUninstall(c *command.Common) *cobra.Command {
 	o := &uninstallOptions{Common: c}
 	cmd := c.Command(o, &cobra.Command{
-		Use: "uninstall", Short: "Take the manager away from a cluster",
+		Use: "uninstall", Short: "Remove the manager from a cluster",
 		Long: uninstallHelp, Example: uninstallExamples,
 	})
-	cmd.Flags().BoolVar(&o.crds, "crds", false, "the resource definitions, too")
-	cmd.Flags().BoolVar(&o.paused, "paused", false, "let migrations that are paused stay as they are")
-	cmd.Flags().BoolVar(&o.wait, "wait", true, "wait until everything is gone")
+	cmd.Flags().BoolVar(&o.crds, "crds", false, "delete the resource definitions, too")
+	cmd.Flags().BoolVar(&o.paused, "paused", false, "allow paused migrations, which stay paused")
+	cmd.Flags().BoolVar(&o.wait, "wait", true, "wait until everything is deleted")
 	cmd.Flags().DurationVar(&o.timeout, "timeout", installTimeout, "how long it may take")
 	return cmd
 }
@@ -74,7 +74,7 @@ func (o *uninstallOptions) Validate() error {
 	case o.timeout <= 0:
 		return command.Usagef("--timeout must be above 0")
 	case o.paused && o.crds:
-		return command.Usagef("--paused and --crds exclude each other: with the definitions the migrations go")
+		return command.Usagef("--paused and --crds exclude each other: deleting the definitions deletes the migrations")
 	}
 	return nil
 }
@@ -103,7 +103,7 @@ func (o *uninstallOptions) check(ctx context.Context, target *target) error {
 		all = append(all, "StatefulSet "+slices.Items[i].Namespace+"/"+slices.Items[i].Name)
 	}
 	if o.crds && len(all) > 0 {
-		return command.Refusedf("cluster %s: the resource definitions would take these with them: %s; delete them first, or move the StatefulSets to apps/v1: %s adopt NAME -n NAMESPACE --to apps",
+		return command.Refusedf("cluster %s: deleting the resource definitions would delete these: %s; delete them first, or convert the StatefulSets to apps/v1: %s adopt NAME -n NAMESPACE --to apps",
 			target.cluster, strings.Join(all, ", "), o.Program)
 	}
 	return nil
@@ -113,14 +113,14 @@ func (o *uninstallOptions) check(ctx context.Context, target *target) error {
 func (o *uninstallOptions) kept(ctx context.Context, target *target) error {
 	all, err := kept.All(ctx, target.client, target.kubectl)
 	if err != nil {
-		fmt.Fprintf(target.out, "cluster %s: which volumes ordinals have left behind is not known: %v\n", target.cluster, err)
+		fmt.Fprintf(target.out, "cluster %s: the volumes that ordinals have left behind are not known: %v\n", target.cluster, err)
 		return nil
 	}
 	for _, line := range kept.Lines(target.cluster, all) {
 		fmt.Fprintln(target.out, line)
 	}
 	if len(all) > 0 {
-		fmt.Fprintf(target.out, "they stay, and are listed again by %s kept\n", o.Program)
+		fmt.Fprintf(target.out, "they stay; to list them again: %s kept\n", o.Program)
 	}
 	return nil
 }
@@ -133,14 +133,14 @@ func (o *uninstallOptions) checkMigrations(target *target, all []api.Migration) 
 		switch name := m.Namespace + "/" + m.Name; {
 		case m.Status.Baseline == nil || records.Completed(m) != "":
 		case o.paused && records.AtRest(m):
-			resting = append(resting, fmt.Sprintf("migration %s is paused, with %d of %d moved: it goes on by %s install, and %s resume %s -n %s\n",
+			resting = append(resting, fmt.Sprintf("migration %s is paused, with %d of %d moved; to continue it: %s install, and %s resume %s -n %s\n",
 				name, m.Status.Moved, m.Status.Total, o.Program, o.Program, m.Name, m.Namespace))
 		default:
 			running = append(running, name)
 		}
 	}
 	if len(running) > 0 {
-		return command.Refusedf("cluster %s: migrations are in progress: %s; wait until they are completed, or take them back: %s rollback NAME -n NAMESPACE --wait; or pause them, which brings up what is down, and then: %s uninstall --paused",
+		return command.Refusedf("cluster %s: migrations are in progress: %s; wait until they are completed, or roll them back: %s rollback NAME -n NAMESPACE --wait; or pause them, which starts every ordinal that is down, and then: %s uninstall --paused",
 			target.cluster, strings.Join(running, ", "), o.Program, o.Program)
 	}
 	for _, line := range resting {
@@ -200,7 +200,7 @@ func (o *uninstallOptions) leave(ctx context.Context, target *target, crds []*un
 		fmt.Fprintf(target.out, "%s stays: its deletion deletes every %s of %s in the cluster\n", titleOf(have), kind, group)
 	}
 	if target.tally.left > 0 {
-		fmt.Fprintf(target.out, "the resource definitions go, too, once there is none of these: %s uninstall --crds\n", o.Program)
+		fmt.Fprintf(target.out, "to delete the resource definitions, too, once none of these exist: %s uninstall --crds\n", o.Program)
 	}
 	return nil
 }

@@ -19,15 +19,15 @@ type options struct {
 
 const help = `Lists the volumes of a cluster that ordinals have left behind, of all migrations: parked, with
 the policy Retain, and named by no claim. No migration deletes a disk, so they stay until
-you remove them. It is asked once for each cluster: a rollback by a copy leaves some on both
-sides, the volume of before the move and the copy that the ordinal has left since.
+you remove them. Run it once for each cluster: a rollback by a copy leaves some on both
+sides, the volume from before the move and the copy that the ordinal has left since.
 
-The command that is shown removes the object and leaves the disk, whose handle in the storage
-is DISK. Delete that there once no PersistentVolume of any cluster has it: an ordinal that was
+The printed command removes the object and leaves the disk, whose handle in the storage
+is DISK. Delete that there once no PersistentVolume of any cluster uses it: an ordinal that was
 moved by Rebind runs on the disk that it has left here. The command names its context: in the
 other cluster a volume of the same name may be in use.`
 
-const examples = `  # What is left in both clusters
+const examples = `  # The volumes left in the two clusters
   migrate kept --context east
   migrate kept --context west
 

@@ -140,7 +140,7 @@ func Lines(cluster string, all []Volume) []string {
 func (v Volume) line() string {
 	text := fmt.Sprintf("%s of claim %s", v.Name, v.Claim)
 	if v.Remove == "" {
-		return text + ": migration " + v.Migration + " goes on, and may need it"
+		return text + ": migration " + v.Migration + " is in progress, and may need it"
 	}
-	return fmt.Sprintf("%s; the object goes by %s, and disk %s stays: delete that in the storage once no volume of any cluster has it", text, v.Remove, v.Disk)
+	return fmt.Sprintf("%s; to remove the object: %s; disk %s stays: delete that in the storage once no volume of any cluster uses it", text, v.Remove, v.Disk)
 }

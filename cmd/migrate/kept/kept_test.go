@@ -85,7 +85,7 @@ func TestAll(t *testing.T) {
 		t.Errorf("of one migration: %+v, %v", own, err)
 	}
 	text := strings.Join(Lines("east", got), "\n")
-	for _, part := range []string{"6 volumes in cluster east", "disk d/h stays", "shop/moving goes on"} {
+	for _, part := range []string{"6 volumes in cluster east", "disk d/h stays", "shop/moving is in progress"} {
 		if !strings.Contains(text, part) {
 			t.Errorf("no %q in:\n%s", part, text)
 		}

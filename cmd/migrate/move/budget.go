@@ -24,13 +24,13 @@ type budgetOptions struct {
 	to    *command.Choice
 }
 
-const budgetHelp = `Says which side of a split application has its disruption budget: how many of its
+const budgetHelp = `Sets which side of a split application has its disruption budget: how many of its
 replicas may be unavailable at once, and so what kubectl drain may do there. Both sides
-together never get more than the whole; the one that gives shrinks first, and the other
-grows when the disruption controller has confirmed that and no replica is down.
+together never have more than the whole. One side shrinks first; the other grows when the
+disruption controller has confirmed that and no replica is down.
 
-It can be done at any time after a move of some ordinals (--count), and in a pause. For a
-move that was made with "run" it is done from here; of a Migration its manager does it.
+It works at any time after a move of some ordinals (--count), and in a pause. For a move
+with "run" this command does it; for a Migration its manager does it.
 
 Exit codes: 0 done, 1 error, 2 usage, 3 refused or stalled, 4 timeout.`
 
@@ -38,30 +38,30 @@ const budgetExamples = `  # Before maintenance of the destination's nodes; after
   migrate budget web -n shop --context east --to destination
   migrate budget web -n shop --context east --to both
 
-  # Who has what now, and what would be written; writes nothing
+  # The budgets now, and what would be written; writes nothing
   migrate budget web -n shop --context east --to source --dry-run`
 
 func newBudget(c *command.Common) *cobra.Command {
 	o := &budgetOptions{dryRunnable: newDryRunnable(c), to: command.NewChoice("", "source", "destination", "both")}
 	cmd := c.Command(o, &cobra.Command{
-		Use: "budget NAME", Short: "Say which side of a split application has its disruption budget",
+		Use: "budget NAME", Short: "Set which side of a split application has its disruption budget",
 		Long: budgetHelp, Example: budgetExamples,
 	})
 	flags := cmd.Flags()
-	flags.Var(o.to, "to", "who is to have the disruption budget; both: in proportion to the slices' sizes")
+	flags.Var(o.to, "to", "side that gets the disruption budget; both: in proportion to the slices' sizes")
 	flags.StringVar(&o.reach.Kubeconfig, "to-kubeconfig", "", "kubeconfig file of the destination's cluster (default: the source's)")
-	flags.StringVar(&o.reach.Context, "to-context", "", "context of the destination's cluster (default: the one that the move was made with)")
-	flags.BoolVar(&o.dryRun, "dry-run", false, "show who has what and each step; write nothing")
+	flags.StringVar(&o.reach.Context, "to-context", "", "context of the destination's cluster (default: the one of the move)")
+	flags.BoolVar(&o.dryRun, "dry-run", false, "show the budgets and each step; write nothing")
 	flags.VarP(o.output, "output", "o", "format of the dry run")
 	flags.BoolVar(&o.wait, "wait", false, "of a Migration: wait until the budget is handed over")
-	flags.DurationVar(&o.timeout, "timeout", 0, "give up after so long (default: never)")
+	flags.DurationVar(&o.timeout, "timeout", 0, "give up after this time (default: never)")
 	return cmd
 }
 
 // Validate rejects invalid combinations of flags.
 func (o *budgetOptions) Validate() error {
 	if o.to.Value == "" {
-		return command.Usagef("--to says who is to have the budget: source, destination or both")
+		return command.Usagef("--to must name the side that gets the budget: source, destination or both")
 	}
 	return o.dryRunnable.Validate()
 }
@@ -113,9 +113,9 @@ func splittable(k *storedMigration) error {
 	case base == nil:
 		return command.Refusedf("%s has not begun: the application is not split", k.title())
 	case base.DisruptionBudget == nil:
-		return command.Refusedf("%s: the application has no PodDisruptionBudget, so nothing is to be handed over: evictions are bounded by nobody, on both sides", k.title())
+		return command.Refusedf("%s: the application has no PodDisruptionBudget, so there is nothing to hand over: no budget bounds evictions, on both sides", k.title())
 	case sameNamespace:
-		return command.Refusedf("%s: both slices are in one namespace, and one PodDisruptionBudget is about both", k.title())
+		return command.Refusedf("%s: both slices are in one namespace, and one PodDisruptionBudget covers both", k.title())
 	case from == nil || to == nil || from.Replicas == 0 || to.Replicas == 0:
 		return command.Refusedf("%s: the application is not split: one side owns all its ordinals, and has its whole budget", k.title())
 	}

@@ -69,7 +69,7 @@ func (o *budgetOptions) handOver(ctx context.Context, k *storedMigration) error 
 	d := budgetDocument{Before: *plan.Split, After: o.requested(*plan.Split), Steps: plan.Steps, plan: &plan}
 	d.Before.Budget, d.After.Budget = m.Status.Baseline.Budget, m.Status.Baseline.Budget
 	if len(d.Steps) == 0 && !d.After.Equal(d.Before) {
-		return command.Refusedf("%s: the PodDisruptionBudgets are not as this move has left them, or another one has begun since: that one hands them over", k.title())
+		return command.Refusedf("%s: the PodDisruptionBudgets have changed since this move, or another move has begun since: that one hands them over", k.title())
 	}
 	if o.dryRun {
 		return o.show(d)

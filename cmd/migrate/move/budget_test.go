@@ -120,8 +120,8 @@ func TestBudgetIsRefused(t *testing.T) {
 		"not begun":      {func(m *api.Migration) { m.Status.Baseline = nil }, []string{"--to", "source"}, 3, "has not begun"},
 		"no budget":      {func(m *api.Migration) { m.Status.Baseline.DisruptionBudget = nil }, []string{"--to", "source"}, 3, "no PodDisruptionBudget"},
 		"not split":      {func(m *api.Migration) { m.Status.Source.Replicas = 0 }, []string{"--to", "source"}, 3, "not split"},
-		"one namespace":  {func(m *api.Migration) { m.Status.Baseline.DestinationCluster = "cluster-east" }, []string{"--to", "source"}, 3, "one PodDisruptionBudget is about both"},
-		"nobody":         {func(*api.Migration) {}, nil, 2, "--to says who"},
+		"one namespace":  {func(m *api.Migration) { m.Status.Baseline.DestinationCluster = "cluster-east" }, []string{"--to", "source"}, 3, "one PodDisruptionBudget covers both"},
+		"nobody":         {func(*api.Migration) {}, nil, 2, "--to must name the side"},
 		"somebody else":  {func(*api.Migration) {}, []string{"--to", "me"}, 2, "must be one of"},
 		"unreachable":    {func(*api.Migration) {}, []string{"--to", "source"}, 1, "cluster west cannot be read"},
 		"a wrong output": {func(*api.Migration) {}, []string{"--to", "source", "-o", "json"}, 2, "is for --dry-run"},
@@ -149,7 +149,7 @@ func TestTheRestOfAPart(t *testing.T) {
 	east, west := apitest.Serve(t, servedToMove(), append(here, recorded(t, m))...), apitest.Serve(t, servedToMove(), there...)
 	kubeconfig := east.KubeconfigWith(t, west.URL)
 	c := newConsole("run", "web", "-n", "shop", "--to-context", "west", "--kubeconfig", kubeconfig)
-	if got := c.Run(t); got != command.ExitDone || !strings.Contains(c.Stdout.String(), "To take the rest, begin another move: kubectl --kubeconfig "+kubeconfig+" --context east delete configmap -n shop sliceshift-web") {
+	if got := c.Run(t); got != command.ExitDone || !strings.Contains(c.Stdout.String(), "To move the rest, begin another move: kubectl --kubeconfig "+kubeconfig+" --context east delete configmap -n shop sliceshift-web") {
 		t.Errorf("exit code %d\n%s%s", got, c.Stdout, c.Stderr)
 	}
 }

@@ -46,8 +46,8 @@ const createHelp = `Writes a Migration for a manager to carry out.
 
 The manager reaches a remote cluster with a kubeconfig in a Secret of the Migration's
 namespace, and its own cluster as a ServiceAccount of that namespace. Where no manager
-is installed, "migrate run" does the same from here; that none runs is said, as far as your
-rights let it be seen.`
+is installed, "migrate run" does the same from here. The command warns if no manager runs,
+as far as your rights show that.`
 
 const createExamples = `  # From the manager's cluster to the one whose kubeconfig is in Secret west
   migrate create web -n shop --destination-secret west --service-account mover
@@ -95,7 +95,7 @@ func (o *createOptions) Complete(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	if nonsense := admission.Sense(spec); nonsense != "" {
-		return command.Usagef("no Migration can be carried out as this one asks: %s", nonsense)
+		return command.Usagef("this Migration cannot be carried out: %s", nonsense)
 	}
 	if spec.Source.KubeConfigSecretRef, err = secretRef("source-secret", o.sourceSecret); err != nil {
 		return err
@@ -200,7 +200,7 @@ func unattended(ctx context.Context, c client.Reader, cluster string, now time.T
 		}
 	}
 	if len(deployments.Items) > 0 {
-		return fmt.Sprintf("the manager of cluster %s, Deployment %s/%s, has no replica that is available", cluster, deployments.Items[0].Namespace, deployments.Items[0].Name)
+		return fmt.Sprintf("the manager of cluster %s, Deployment %s/%s, has no available replica", cluster, deployments.Items[0].Namespace, deployments.Items[0].Name)
 	}
 	return "no manager was found in cluster " + cluster
 }

@@ -136,7 +136,7 @@ func TestUnattended(t *testing.T) {
 		"it was given up":             {interceptor.Funcs{}, []client.Object{lease("", time.Second, "sliceshift")}, "no manager was found in cluster east"},
 		"somebody else leads":         {interceptor.Funcs{}, []client.Object{lease("a", time.Second, "another")}, "no manager was found in cluster east"},
 		"one is available":            {interceptor.Funcs{}, []client.Object{deployment(1)}, ""},
-		"none is available":           {interceptor.Funcs{}, []client.Object{deployment(0)}, "the manager of cluster east, Deployment tools/mover, has no replica that is available"},
+		"none is available":           {interceptor.Funcs{}, []client.Object{deployment(0)}, "the manager of cluster east, Deployment tools/mover, has no available replica"},
 		"another Deployment":          {interceptor.Funcs{}, []client.Object{other}, "no manager was found in cluster east"},
 		"Leases may not be read":      {refuses("LeaseList"), nil, ""},
 		"Deployments may not be read": {refuses("DeploymentList"), nil, ""},

@@ -32,7 +32,7 @@ func TestV3EveryCommand(t *testing.T) {
 			c := newConsole(append(strings.Fields(args), "--kubeconfig", east.Kubeconfig(t))...)
 			code := c.PassTime(t, c.Begin(t), time.Second)
 			said := c.Stderr.String()
-			for _, want := range []string{"nobody has driven this since 11:59:00 UTC; ordinal 2 is down; to go on: migrate run web -n shop", "--to-context west"} {
+			for _, want := range []string{"no process has driven this since 11:59:00 UTC; ordinal 2 is down; to go on: migrate run web -n shop", "--to-context west"} {
 				if code != command.ExitStalled || !strings.Contains(said, want) {
 					t.Errorf("exit code %d, %q does not say %q", code, said, want)
 				}

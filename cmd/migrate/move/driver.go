@@ -138,9 +138,9 @@ func (d driver) done(decision plan.Decision, turn *api.AutomaticRollback) error 
 	case decision.Done == api.ReasonRolledBack && d.mode != api.ModeRollback && turn != nil:
 		return fmt.Errorf("rolled back, as onFailure of %s says: %s", turn.By, turn.Message)
 	case decision.Done == api.ReasonRolledBack && d.mode != api.ModeRollback:
-		return errors.New("rolled back: somebody has set the mode to Rollback meanwhile")
+		return errors.New("rolled back: the mode was set to Rollback meanwhile")
 	case decision.Done == api.ReasonRecovered && d.mode != api.ModeRecover:
-		return errors.New("recovered: somebody has set the mode to Recover meanwhile")
+		return errors.New("recovered: the mode was set to Recover meanwhile")
 	}
 	return nil
 }
@@ -153,7 +153,7 @@ func (d driver) unsaved(m *api.Migration, outcome migration.Outcome, err error) 
 	hold := plan.Hold{
 		Reason: api.ReasonClusterUnreachable, Stalled: true,
 		Message: fmt.Sprintf("cluster %s: the record cannot be written: %v", d.task.source.Name(), err),
-		Remedy:  "nothing is done on either side until it can; check the cluster and the kubeconfig",
+		Remedy:  "check the cluster and the kubeconfig; no side is changed until the record is written",
 	}
 	if found := outcome.Decision.Hold; found != nil && found.Stalled {
 		hold = *found

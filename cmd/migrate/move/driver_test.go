@@ -120,7 +120,7 @@ func TestUnsaved(t *testing.T) {
 	unsaved(errors.New("connection refused"))
 	unsaved(errors.New("connection reset"))
 	want := "    0.0s       STALLED (ClusterUnreachable) cluster east: the record cannot be written: connection refused\n" +
-		"               what to do: nothing is done on either side until it can; check the cluster and the kubeconfig\n"
+		"               what to do: check the cluster and the kubeconfig; no side is changed until the record is written\n"
 	if got := c.Stdout.String(); got != want {
 		t.Errorf("told %q, want %q", got, want)
 	}

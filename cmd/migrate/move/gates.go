@@ -30,15 +30,14 @@ type gatesOptions struct {
 }
 
 const gatesHelp = `Asks every health gate of a migration (spec.gates) once, at each of its points, and shows
-what it answers. Nothing is written, and what the manager knows of the gates is not
-changed: it asks for itself.
+its answer. It writes nothing and does not change the answers that the manager has.
 
-A gate is asked with your rights and from where you are, not from where the manager runs:
+It asks a gate with your rights and from this machine, not from where the manager runs:
 a Prometheus that only the manager can reach does not answer here.
 
-NOW says whether the migration waits for the answer at this moment: before an ordinal is
-stopped, after it was started, or at the end. Gates that only warn (dryRun, or while a
-rollback is going on) show HOLDS no.
+NOW shows whether the migration waits for the answer at this moment: before an ordinal is
+stopped, after it was started, or at the end. Gates that only warn (dryRun, or during a
+rollback) show HOLDS no.
 
 Exit codes: 0 all gates that the migration waits for have passed, 1 error, 3 one has not.`
 
@@ -54,7 +53,7 @@ const gatesExamples = `  # What the gates answer
 func newGates(c *command.Common) *cobra.Command {
 	o := &gatesOptions{named: named{Common: c}, output: command.NewChoice("table", "table", "json", "yaml")}
 	cmd := c.Command(o, &cobra.Command{
-		Use: "gates NAME", Short: "Ask the health gates of a migration now, and show what they answer",
+		Use: "gates NAME", Short: "Ask the health gates of a migration now, and show their answers",
 		Long: gatesHelp, Example: gatesExamples,
 	})
 	cmd.Flags().VarP(o.output, "output", "o", "format of the output")

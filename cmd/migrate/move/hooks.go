@@ -11,29 +11,29 @@ import (
 	api "github.com/sliceshift/sliceshift/migration/v1alpha1"
 )
 
-const hooksHelp = `Has a migration go on that waits for a hook (spec.hooks): by running it again, or without it.
+const hooksHelp = `Continues a migration that waits for a hook (spec.hooks): runs the hook again, or skips it.
 The status of the migration shows its hooks.`
 
 func newHooks(c *command.Common) *cobra.Command {
-	group := c.ParentCommand(&cobra.Command{Use: "hooks", Short: "Go on after a hook that has failed", Long: hooksHelp})
+	group := c.ParentCommand(&cobra.Command{Use: "hooks", Short: "Continue after a hook that has failed", Long: hooksHelp})
 	group.AddCommand(
 		c.Command(&hooksOptions{named: named{Common: c}, do: api.HookRetry}, &cobra.Command{
-			Use: "retry NAME", Short: "Run the hook again that has failed", Long: hooksRetryHelp, Example: `  # Once what it says is mended
+			Use: "retry NAME", Short: "Run the hook again that has failed", Long: hooksRetryHelp, Example: `  # Once its cause is fixed
   migrate hooks retry web -n shop --context east`,
 		}),
 		c.Command(&hooksOptions{named: named{Common: c}, do: api.HookSkip}, &cobra.Command{
-			Use: "skip NAME", Short: "Go on without the hook that is waited for", Long: hooksSkipHelp, Example: `  # You have done by hand what it should have done
+			Use: "skip NAME", Short: "Continue without the hook that the migration waits for", Long: hooksSkipHelp, Example: `  # You have done its work by hand
   migrate hooks skip web -n shop --context east`,
 		}),
 	)
 	return group
 }
 
-const hooksRetryHelp = `Runs the hook that has failed once more, as another Job, with the job.spec that the
-migration has now.`
+const hooksRetryHelp = `Runs the failed hook again, as another Job, with the current job.spec of the
+migration.`
 
-const hooksSkipHelp = `Goes on without the hook that the migration waits for, for the ordinal that it is about. It
-is run for the next one. A Job that runs is left to its end.`
+const hooksSkipHelp = `Continues without the hook that the migration waits for, for this ordinal only. The hook
+runs for the next one. A running Job continues to its end.`
 
 // hooksOptions are the options of the commands that answer a hook.
 type hooksOptions struct {
@@ -52,7 +52,7 @@ func (o *hooksOptions) Run(ctx context.Context) error {
 	case run == nil:
 		return command.Refusedf("%s waits for no hook; its status shows its hooks: %s", k.title(), o.Again("status", k.Name, k.Namespace))
 	case o.do == api.HookRetry && !run.Broke():
-		return command.Refusedf("hook %s of %s is %s: what has not failed is not run again; to go on without it: %s",
+		return command.Refusedf("hook %s of %s is %s: only a failed hook is run again; to continue without it: %s",
 			run.Name, k.title(), run.State, o.Again("hooks skip", k.Name, k.Namespace))
 	}
 	if err := k.change(ctx, records.Change{HookAnswer: &api.HookAnswer{Job: run.Job, Do: o.do}}); err != nil {

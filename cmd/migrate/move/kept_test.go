@@ -21,7 +21,7 @@ func TestKeptIsTold(t *testing.T) {
 		m    *api.Migration
 		want []string
 	}{
-		"status":             {[]string{"status"}, movetest.RolledBack(), []string{"Kept         1 volume in cluster east", "pv of claim shop/data-web-0; the object goes by kubectl --kubeconfig KUBECONFIG --context east delete pv ", "kept --context DESTINATION"}},
+		"status":             {[]string{"status"}, movetest.RolledBack(), []string{"Kept         1 volume in cluster east", "pv of claim shop/data-web-0; to remove the object: kubectl --kubeconfig KUBECONFIG --context east delete pv ", "kept --context DESTINATION"}},
 		"status, under way":  {[]string{"status"}, movetest.InFlight(), nil},
 		"report":             {[]string{"report"}, movetest.RolledBack(), []string{"Volumes that were left behind", "shop/data-web-0", "kubectl --kubeconfig KUBECONFIG --context east delete pv "}},
 		"report, as JSON":    {[]string{"report", "-o", "json"}, movetest.RolledBack(), []string{`"volume": "pv"`, `"remove": "kubectl --kubeconfig KUBECONFIG --context east delete pv `}},

@@ -41,18 +41,18 @@ func newPause(c *command.Common) *cobra.Command {
 	})
 }
 
-const resumeHelp = `Lets a migration that was paused, or that is being rolled back, go on to its
+const resumeHelp = `Continues a migration that was paused, or that is being rolled back, to its
 destination.`
 
 func newResume(c *command.Common) *cobra.Command {
 	return c.Command(&modeOptions{named: named{Common: c}, mode: api.ModeRun, done: "resumed"}, &cobra.Command{
-		Use: "resume NAME", Short: "Let a paused migration go on", Long: resumeHelp, Example: `  # Go on where it was
+		Use: "resume NAME", Short: "Continue a paused migration", Long: resumeHelp, Example: `  # Continue where it was
   migrate resume web -n shop --context east`,
 	})
 }
 
 const rollbackHelp = `Takes every ordinal back to the source, one at a time and under the same budget, and
-removes what the migration had made at the destination. It can be done at any moment
+removes what the migration has created at the destination. It can be done at any moment
 until the migration is completed.`
 
 func newRollback(c *command.Common) *cobra.Command {
@@ -64,9 +64,9 @@ func newRollback(c *command.Common) *cobra.Command {
   # Wait until everything is back; exit 4 after half an hour
   migrate rollback web -n shop --context east --wait --timeout 30m`,
 	})
-	cmd.Flags().BoolVar(&o.kept, "to-kept-volumes", false, "of claim templates that moved by method Empty: ordinals may go back to the volumes that they have left, as old as they are")
+	cmd.Flags().BoolVar(&o.kept, "to-kept-volumes", false, "for claim templates that moved by method Empty: let ordinals return to their old volumes, without later writes")
 	cmd.Flags().BoolVar(&o.wait, "wait", false, "wait until it is completed")
-	cmd.Flags().DurationVar(&o.timeout, "timeout", 0, "how long to wait (default: for ever)")
+	cmd.Flags().DurationVar(&o.timeout, "timeout", 0, "how long to wait (default: no limit)")
 	return cmd
 }
 
@@ -147,7 +147,7 @@ func (o *modeOptions) afterCompleted(k *storedMigration, reason string) (done bo
 	case reason == api.ReasonRolledBack && o.mode == api.ModePause && k.Status.AutomaticRollback != nil:
 		return false, nil // a pause is required before it may begin again
 	}
-	fmt.Fprintf(o.Out, "%s is completed (%s): nothing is to do\n", k.title(), reason)
+	fmt.Fprintf(o.Out, "%s is completed (%s): there is nothing to do\n", k.title(), reason)
 	return true, nil
 }
 
@@ -159,9 +159,9 @@ func (o *named) afterAutomaticRollback(k *storedMigration) error {
 	case !records.AwaitsPause(k.Migration, k.record):
 		return nil
 	case k.Spec.Mode == api.ModePause:
-		return fmt.Errorf("%s was turned back by itself, and its manager has not taken notice of the pause yet: look at it with %s, and try again", k.title(), o.Again("status", k.Name, k.Namespace))
+		return fmt.Errorf("%s was rolled back automatically, and its manager has not seen the pause yet: look at it with %s, and try again", k.title(), o.Again("status", k.Name, k.Namespace))
 	}
-	return fmt.Errorf("%s was turned back by itself: at %s %s had failed, whose onFailure is Rollback (%s); to have it go on to the destination, pause it first: %s, then resume it",
+	return fmt.Errorf("%s was rolled back automatically: at %s %s had failed, whose onFailure is Rollback (%s); to continue to the destination, pause it first: %s, then resume it",
 		k.title(), turn.Time.UTC().Format(time.RFC3339), turn.By, turn.Message, o.Again("pause", k.Name, k.Namespace))
 }
 

@@ -47,9 +47,9 @@ func TestSteering(t *testing.T) {
 		"resume what was turned back by itself":  {[]string{"resume", "web"}, byItself(movetest.InMode(api.ModeRollback)), 0, "migration shop/web resumed\n", notice, api.ModeRun},
 		"resume what stands between":             {[]string{"resume", "web"}, byItself(movetest.InMode(api.ModeRun)), 1, "", "pause it first: migrate pause web -n shop", ""},
 		"let what is back by itself begin again": {[]string{"pause", "web"}, byItself(movetest.RolledBack()), 0, "migration shop/web paused\n", notice, api.ModePause},
-		"status, turned back by itself":          {[]string{"status", "web"}, byItself(movetest.InMode(api.ModeRollback)), 0, "Turned back  by itself, 2026-01-02T03:04:05Z: gate db has failed\n", "", ""},
-		"pause what is over":                     {[]string{"pause", "web"}, movetest.Completed(), 0, "is completed (Moved): nothing is to do\n", "", ""},
-		"roll back what is back":                 {[]string{"rollback", "web"}, movetest.RolledBack(), 0, "is completed (RolledBack): nothing is to do\n", "", ""},
+		"status, turned back by itself":          {[]string{"status", "web"}, byItself(movetest.InMode(api.ModeRollback)), 0, "Turned back  automatically, 2026-01-02T03:04:05Z: gate db has failed\n", "", ""},
+		"pause what is over":                     {[]string{"pause", "web"}, movetest.Completed(), 0, "is completed (Moved): there is nothing to do\n", "", ""},
+		"roll back what is back":                 {[]string{"rollback", "web"}, movetest.RolledBack(), 0, "is completed (RolledBack): there is nothing to do\n", "", ""},
 		"no such migration":                      {[]string{"pause", "other"}, movetest.InMode(api.ModeRun), 1, "", "no migration shop/other in cluster east", ""},
 		"status":                                 {[]string{"status", "web"}, movetest.InFlight(), 0, "ConfigMap shop/sliceshift-web in cluster east", "", ""},
 		"status, stalled":                        {[]string{"status", "web"}, movetest.Stalled(), 3, "what to do: kubectl describe pod", "shop/web is stalled: PodNotReady", ""},
@@ -60,7 +60,7 @@ func TestSteering(t *testing.T) {
 		"gates without the way":                  {[]string{"gates", "web"}, elsewhere, 2, "", "give --to-context or --to-kubeconfig", ""},
 		"retry a hook":                           {[]string{"hooks", "retry", "web"}, hookIs(api.HookFailed), 0, "migration shop/web: hook leave for ordinal 1 is run again\n", "", api.ModeRun},
 		"skip a hook":                            {[]string{"hooks", "skip", "web"}, hookIs(api.HookPending), 0, "migration shop/web: hook leave for ordinal 1 is skipped\n", "", api.ModeRun},
-		"retry what runs":                        {[]string{"hooks", "retry", "web"}, hookIs(api.HookRunning), 3, "", "is Running: what has not failed is not run again", ""},
+		"retry what runs":                        {[]string{"hooks", "retry", "web"}, hookIs(api.HookRunning), 3, "", "is Running: only a failed hook is run again", ""},
 		"skip what is over":                      {[]string{"hooks", "skip", "web"}, hookIs(api.HookSucceeded), 3, "", "waits for no hook", ""},
 		"skip none":                              {[]string{"hooks", "skip", "web"}, movetest.InMode(api.ModeRun), 3, "", "waits for no hook", ""},
 		"watch what is over":                     {[]string{"status", "web", "-w"}, movetest.Completed(), 0, "12:00:00  4/4 moved  moved: every ordinal that was asked for runs at the destination\n", "", ""},
@@ -107,7 +107,7 @@ func TestResumeAfterAnAutomaticRollback(t *testing.T) {
 	}{
 		"never turned back":  {movetest.InMode(api.ModeRollback), ""},
 		"to go on":           {byItself(movetest.InMode(api.ModeRollback)), "at 2026-01-02T03:04:05Z gate db had failed"},
-		"a pause, not seen":  {byItself(movetest.InMode(api.ModePause)), "has not taken notice of the pause yet"},
+		"a pause, not seen":  {byItself(movetest.InMode(api.ModePause)), "has not seen the pause yet"},
 		"run, written again": {byItself(movetest.InMode(api.ModeRun)), "pause it first: migrate pause web -n shop"},
 	} {
 		c := command.NewCommon(newConsole().Environment)

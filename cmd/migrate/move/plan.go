@@ -28,13 +28,13 @@ Both clusters are read live; then the planner that also does the move is run ove
 model of them, up to the end. Each number is one write. The first handoff is shown in
 full and the others, which are like it, in one line each; -o wide shows every write, and
 of each claim template by which other methods it could move.
-SOURCE and DESTINATION are the ordinals of both slices after it, PDB is how many
+SOURCE and DESTINATION are the ordinals of the two slices after it, PDB is how many
 evictions their PodDisruptionBudgets allow (- in their author's form), and AVAILABLE is
 the fewest replicas that are available in it. When a run has been interrupted, the rest
 of it is planned.
 
-With --diff the objects are shown that will be other ones in the end than they are now.
-With -o html it is one file with a timeline, to be shown to others; -o svg is the timeline.
+With --diff it shows the objects that will have changed in the end. With -o html it prints
+one file with a timeline, for other people; -o svg is the timeline.
 
 Exit codes: 0 done, 3 the move would be refused. With --exit-code: 0 nothing to do,
 1 steps are pending, above 1 an error.`
@@ -48,11 +48,11 @@ const planExamples = `  # To another cluster of the same kubeconfig
   # The three highest ordinals only, to a cluster with other storage classes
   migrate plan web -n shop --to-kubeconfig west.yaml --count 3 --storage-class data=fast
 
-  # Every write, and its object; or what becomes of the objects
+  # Every write, and its object; or how the objects change
   migrate plan web -n shop --context east --to-context west -o wide
   migrate plan web -n shop --context east --to-context west --diff
 
-  # For others
+  # For other people
   migrate plan web -n shop --context east --to-context west -o html >plan.html
 
   # In a pipeline: fail when anything is left to move
@@ -71,7 +71,7 @@ func newPlan(c *command.Common) *cobra.Command {
 	o.spec.Add(cmd.Flags())
 	cmd.Flags().VarP(o.output, "output", "o", "format of the output")
 	cmd.Flags().BoolVar(&o.diff, "diff", false, "show the objects that will have changed in the end, as a diff")
-	cmd.Flags().BoolVar(&o.exitCode, "exit-code", false, "exit with 0 when nothing is to do, 1 when steps are pending, above 1 on an error")
+	cmd.Flags().BoolVar(&o.exitCode, "exit-code", false, "exit with 0 when there is nothing to do, 1 when steps are pending, above 1 on an error")
 	return cmd
 }
 

@@ -31,13 +31,13 @@ type preflightOptions struct {
 	all bool
 }
 
-const preflightHelp = `Does every check that comes before a move, and shows what they have found: what refuses
-the move first, then what warns. Nothing is written, but for dry runs of what the first
+const preflightHelp = `Runs every check before a move and shows the findings: first those that refuse the move,
+then the warnings. It writes nothing, except for dry runs of the objects that the first
 ordinal would need. -v shows each check, group by group.
 
-docs/preflight.md says of each check what it looks at, why it matters, and the remedy.
+docs/preflight.md explains each check: what it reads, why it matters, and the remedy.
 
-A file has a Migration as the manager would be given it. Where that names Secrets with
+A file has a Migration for the manager. Where the Migration names Secrets with
 kubeconfigs, the flags say how this command reaches the same clusters.
 
 Exit codes: 0 a move may begin, 3 it would be refused.`
@@ -45,22 +45,22 @@ Exit codes: 0 a move may begin, 3 it would be refused.`
 const preflightExamples = `  # May web move to another cluster of the same kubeconfig?
   migrate preflight web -n shop --context east --to-context west
 
-  # What a manager would find, of a Migration that is not written yet
+  # What a manager would find for a Migration that does not exist yet
   migrate preflight -f migration.yaml --context east --to-context west
 
-  # In a pipeline: what has failed, and what warns
+  # In a pipeline: failures and warnings
   migrate preflight web -n shop --to-namespace store -o json | jq '.groups[].checks[] | select(.verdict != "pass")'`
 
 func newPreflight(c *command.Common) *cobra.Command {
 	o := &preflightOptions{moveOptions: moveOptions{Common: c}, output: command.NewChoice("table", "table", "json", "yaml")}
 	cmd := c.Command(o, &cobra.Command{
-		Use: "preflight (STATEFULSET | -f FILE)", Short: "Do every check that comes before a move; writes nothing",
+		Use: "preflight (STATEFULSET | -f FILE)", Short: "Run every check before a move; writes nothing",
 		Long: preflightHelp, Example: preflightExamples,
 	})
 	o.to.Add(cmd.Flags())
 	o.spec.Add(cmd.Flags())
-	cmd.Flags().StringVarP(&o.file, "filename", "f", "", "`FILE` with the Migration that is asked about; - is the standard input")
-	cmd.Flags().BoolVarP(&o.all, "verbose", "v", false, "show each check, also what has passed")
+	cmd.Flags().StringVarP(&o.file, "filename", "f", "", "`FILE` with the Migration to check; - is the standard input")
+	cmd.Flags().BoolVarP(&o.all, "verbose", "v", false, "show each check, also those that passed")
 	cmd.Flags().VarP(o.output, "output", "o", "format of the output")
 	return cmd
 }
@@ -71,10 +71,10 @@ func (o *preflightOptions) Complete(cmd *cobra.Command, args []string) error {
 		return o.moveOptions.Complete(cmd, args)
 	}
 	if len(args) > 0 {
-		return command.Usagef("-f says which StatefulSet: %q is one too many", args[0])
+		return command.Usagef("-f names the StatefulSet already: remove %q", args[0])
 	}
 	if asked := askedBy(cmd.Flags()); asked != "" {
-		return command.Usagef("-f says what is asked for, and so does --%s", asked)
+		return command.Usagef("-f and --%s exclude each other: the file has this setting", asked)
 	}
 	m, err := o.read(cmd.Context())
 	var refused admission.Refused
@@ -144,9 +144,9 @@ func (o *preflightOptions) Run(ctx context.Context) error {
 	}
 	switch stands {
 	case preview.Underway:
-		return command.Refusedf("the move of StatefulSet %s/%s has begun, and what comes before it is over: see %s", o.namespace, o.set, o.Again("status", o.set, o.namespace))
+		return command.Refusedf("the move of StatefulSet %s/%s has begun, and preflight is for moves that have not: see %s", o.namespace, o.set, o.Again("status", o.set, o.namespace))
 	case preview.Over:
-		return command.Refusedf("the move of StatefulSet %s/%s is completed, and what comes before it is over; to begin another one, delete the record of it: %s",
+		return command.Refusedf("the move of StatefulSet %s/%s is completed, and preflight is for moves that have not begun; to begin another one, delete its record: %s",
 			o.namespace, o.set, t.kubectl().Do("delete", "configmap", "-n", t.store.Namespace, t.store.ObjectName()))
 	case preview.Beginning:
 	}

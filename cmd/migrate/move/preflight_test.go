@@ -29,9 +29,9 @@ func TestPreflightOfAFile(t *testing.T) {
 		says string
 	}{
 		"it is asked of the clusters": {manifest, nil, 1, "cluster east cannot be read"},
-		"a name besides":              {manifest, []string{"web"}, 2, `"web" is one too many`},
-		"a flag besides":              {manifest, []string{"--count", "2"}, 2, "so does --count"},
-		"a place besides":             {manifest, []string{"--to-namespace", "x"}, 2, "so does --to-namespace"},
+		"a name besides":              {manifest, []string{"web"}, 2, `remove "web"`},
+		"a flag besides":              {manifest, []string{"--count", "2"}, 2, "-f and --count exclude each other"},
+		"a place besides":             {manifest, []string{"--to-namespace", "x"}, 2, "-f and --to-namespace exclude each other"},
 		"a cluster is in a Secret":    {remote, nil, 2, "give --to-context or --to-kubeconfig"},
 		"a cluster is told":           {remote, []string{"--to-context", "west"}, 1, "cluster east cannot be read"},
 		"another kind":                {strings.Replace(manifest, "kind: Migration", "kind: Pod", 1), nil, 1, "not Migration of migration.sliceshift.io/v1alpha1"},

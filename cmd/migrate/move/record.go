@@ -66,7 +66,7 @@ func (t *task) resolve(ctx context.Context) (*api.Migration, preview.Standing, e
 	}
 	if different := t.differences(); len(different) > 0 {
 		return nil, "", t.refuse("a move of it is under way and recorded", different,
-			"Go on with the recorded ones, or take the move back first: "+t.back)
+			"Continue with the recorded settings, or roll the move back first: "+t.back)
 	}
 	t.adopt(m)
 	return m, preview.Underway, nil

@@ -31,32 +31,31 @@ type recoverOptions struct {
 }
 
 const recoverHelp = `Takes every ordinal back to the source without the destination, which is lost for good:
-on the very disks that were parked at the source when the ordinals left it. By method Rebind
-these have what was written at the destination; by Copy, Snapshot and Empty they are as the
-ordinals have left them, and what was written since is lost: --dry-run says so. It works in
-mid-move and after the end of a move, as long as its record and the parked volumes exist,
-and whether or not the destination answers or is still in your kubeconfig.
+on the same disks that were parked at the source when the ordinals left it. With Rebind
+these have the writes of the destination. With Copy, Snapshot and Empty they have not changed
+since the ordinals left, and all later writes are lost: --dry-run shows it. It works during
+a move and after its end, as long as its record and the parked volumes exist, whether or
+not the destination answers or is still in your kubeconfig.
 
-NOBODY BUT YOU CAN KNOW that the destination is off. A cluster that does not answer may
+ONLY YOU CAN KNOW that the destination is off. A cluster that does not answer may
 still run every pod and write to every disk; started at the source as well, an ordinal
 runs twice on one disk and destroys it. So first turn its machines off, or cut them off
-from the storage, and make sure that they do not come back by themselves.
+from the storage, and make sure that they do not restart.
 
-A move that had been completed may have been followed by another one, from that cluster
-to a third: what was moved on runs there, on the disks that are parked here, and would run
-twice. So after the end of a move it is asked as well whether anything was moved on; where
-another Migration or the record of a run shows that, nothing is recovered.
+After a completed move, another one may have moved ordinals on from that cluster to a
+third: they run there, on the disks that are parked here, and would run twice. So after
+the end of a move the command also asks whether an ordinal was moved on. If another
+Migration or the record of a run shows that, it recovers nothing.
 
-What is known of each disk is shown, and every step; then a person is asked on the
-terminal, or --destination-is-off has the UID of that cluster, and after the end of a move
---nothing-moved-on says the rest. A move that was made with
-"run" is driven from here to its end; of a Migration the mode is set, and its manager
-does it.
+The command shows the state of each disk and every step. Then it asks for confirmation on
+the terminal; or --destination-is-off has the UID of that cluster and, after the end of a
+move, --nothing-moved-on is set. It drives a move with "run" to its end; for a Migration
+it sets the mode, and the manager does the rest.
 
 Exit codes: 0 done, 1 error or interrupted, 2 usage or not confirmed, 3 refused or
 stalled, 4 timeout.`
 
-const recoverExamples = `  # What is known of each disk, and each step; writes nothing
+const recoverExamples = `  # The state of each disk, and each step; writes nothing
   migrate recover web -n shop --context east --dry-run
 
   # Do it: asks for the words that confirm it
@@ -78,11 +77,11 @@ func newRecover(c *command.Common) *cobra.Command {
 	flags.StringVar(&o.off, "destination-is-off", "", "confirm, without being asked, that nothing runs any more in the cluster whose namespace kube-system has this `UID`")
 	flags.BoolVar(&o.settled, "nothing-moved-on", false, "confirm, without being asked, that no ordinal was moved on from the destination since the move was completed")
 	flags.StringVar(&o.sourceContext, "source-context", "", "context of the source's cluster, when the Migration is in another one")
-	flags.BoolVar(&o.dryRun, "dry-run", false, "show what is known and each step; write nothing")
+	flags.BoolVar(&o.dryRun, "dry-run", false, "show the state of each disk and each step; write nothing")
 	flags.VarP(o.output, "output", "o", "format of the dry run")
 	flags.BoolVar(&o.wait, "wait", false, "of a Migration: wait until it is completed")
-	flags.BoolVarP(&o.quiet, "quiet", "q", false, "say nothing but errors and stalls, on stderr")
-	flags.DurationVar(&o.timeout, "timeout", 0, "give up after so long; what is done stays done (default: never)")
+	flags.BoolVarP(&o.quiet, "quiet", "q", false, "print only errors and stalls, on stderr")
+	flags.DurationVar(&o.timeout, "timeout", 0, "give up after this time; completed steps stay (default: never)")
 	flags.BoolVar(&o.exitOnStall, "exit-on-stall", false, "give up when something outside must change first, instead of waiting for it")
 	return cmd
 }
@@ -125,8 +124,8 @@ func (o *recoverOptions) run(ctx context.Context) error {
 	}
 	switch {
 	case len(d.Running) > 0:
-		return command.Refusedf("cluster %s answers, and pods of the application are there: it is not off; if it is to be given up all the same, "+
-			"delete StatefulSet %s there first; if it works: %s", d.Destination.Cluster, d.Destination.StatefulSet, o.back(k))
+		return command.Refusedf("cluster %s answers, and has pods of the application: it is not off; to give it up all the same, "+
+			"delete StatefulSet %s there first; if the cluster works: %s", d.Destination.Cluster, d.Destination.StatefulSet, o.back(k))
 	case d.Stalled != nil && (o.dryRun || len(d.Steps) == 0):
 		return command.Refusedf("the recovery would stall: %s: %s", d.Stalled.Reason, d.Stalled.Message)
 	case o.dryRun:

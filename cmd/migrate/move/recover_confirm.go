@@ -44,7 +44,7 @@ func (o *recoverOptions) confirmed(ctx context.Context, k *storedMigration, d pr
 		fmt.Fprintf(o.ErrOut, "The move had been completed. If anything was moved on from there since, it runs elsewhere, and will run twice as well.\n")
 	}
 	if len(d.Lost) > 0 {
-		fmt.Fprintf(o.ErrOut, "What was written there since is not on the disks here, and is lost: see above.\n")
+		fmt.Fprintf(o.ErrOut, "The writes there since then are not on the disks here, and are lost: see above.\n")
 	}
 	fmt.Fprintf(o.ErrOut, "Type %q to go on: ", words)
 	answer, err := readLine(ctx, o.In)
@@ -67,9 +67,9 @@ func (o *recoverOptions) unconfirmed(d preview.Recovery, off, settled bool) erro
 		again += " --nothing-moved-on"
 	}
 	if off {
-		return command.Usagef("the move had been completed, and nothing says that no ordinal was moved on from cluster %s since, and nobody is there to be asked; what was moved on would run twice; when nothing was: %s", cluster, again)
+		return command.Usagef("the move had been completed, and nothing confirms that no ordinal was moved on from cluster %s since: there is no terminal to ask on; an ordinal that was moved on would run twice; if none was: %s", cluster, again)
 	}
-	return command.Usagef("nothing says that cluster %s is off, and nobody is there to be asked; turn its machines off, or cut them off from the storage, and then: %s --destination-is-off=%s",
+	return command.Usagef("nothing confirms that cluster %s is off: there is no terminal to ask on; turn its machines off, or cut them off from the storage, and then: %s --destination-is-off=%s",
 		cluster, again, d.DestinationCluster)
 }
 
@@ -125,7 +125,7 @@ func (o *recoverOptions) probe(ctx context.Context, k *storedMigration, there pl
 	id, err := connection.ID(ctx)
 	switch {
 	case err != nil:
-		return heard{answers: fmt.Sprintf("does not answer, which does not say that it is off: %v", err)}
+		return heard{answers: fmt.Sprintf("does not answer, which does not prove that it is off: %v", err)}
 	case id != k.Status.Baseline.DestinationCluster:
 		return heard{answers: "was not asked: that context leads to another cluster now"}
 	}

@@ -228,7 +228,7 @@ func TestRecoverWhatWasCopied(t *testing.T) {
 	east := apitest.Serve(t, servedToMove(), append(objects, recorded(t, m))...)
 	c := newConsole("recover", "web", "-n", "shop", "--dry-run", "--kubeconfig", east.Kubeconfig(t))
 	c.Run(t)
-	for _, want := range []string{"Lost with it, whatever is done here:", "what was written to claim template data since its ordinals left", "method Copy", "as of before 2026-01-02T03:04:05Z"} {
+	for _, want := range []string{"Lost with it, whatever is done here:", "all writes to claim template data since its ordinals left", "method Copy", "as of before 2026-01-02T03:04:05Z"} {
 		if !strings.Contains(c.Stdout.String(), want) {
 			t.Errorf("no %q in:\n%s%s", want, c.Stdout, c.Stderr)
 		}
@@ -244,10 +244,10 @@ func TestStatusOfARecovery(t *testing.T) {
 		over, settled bool
 		want          string
 	}{
-		"nothing was said":       {want: "nobody has said that the destination is off"},
+		"nothing was said":       {want: "no confirmation that the destination is off"},
 		"it is off":              {id: "cluster-west", want: off + "\n"},
 		"another one is off":     {id: "cluster-east", want: "not confirmed: cluster-east is not the destination's cluster"},
-		"it was over, and is":    {id: "cluster-west", over: true, want: "not confirmed: nobody has said that no ordinal was moved on from cluster cluster-west"},
+		"it was over, and is":    {id: "cluster-west", over: true, want: "not confirmed: no confirmation that no ordinal was moved on from cluster cluster-west"},
 		"and nothing moved on":   {id: "cluster-west", over: true, settled: true, want: off + ", and that no ordinal was moved on from there"},
 		"said, and not asked of": {id: "cluster-west", settled: true, want: off + ", and that no ordinal was moved on from there"},
 	} {

@@ -22,11 +22,11 @@ type reportOptions struct {
 	logs   []string
 }
 
-const reportHelp = `Tells what a migration has done, so far or until its end: when each ordinal moved, how
-many replicas were available, which copied volumes it came up on and how these were shown
-to be equal, where it stood still and why, and who drove it. It is made of the status of a
-Migration or of the record of a run. Besides that it is read which volumes ordinals have
-left behind in that cluster.
+const reportHelp = `Reports what a migration has done, so far or until its end: when each ordinal moved, how
+many replicas were available, which copied volumes it started on and how these were shown
+to be equal, where it stalled and why, and which processes drove it. It uses the status of
+a Migration or the record of a run. It also lists the volumes that ordinals have left
+behind in that cluster.
 
 With --log it also has each write, from the file that "run --log" has appended to. The
 status keeps the last 64 handoffs and the last 32 seals; of a longer move the log has the
@@ -34,7 +34,7 @@ others.
 
 With -o html it is one file that loads nothing: it can be mailed, archived and printed.`
 
-const reportExamples = `  # What was done
+const reportExamples = `  # As text
   migrate report web -n shop --context east
 
   # For a change board, with each write
@@ -46,7 +46,7 @@ const reportExamples = `  # What was done
 func newReport(c *command.Common) *cobra.Command {
 	o := &reportOptions{named: named{Common: c}, output: command.NewChoice("md", "md", "html", "json")}
 	cmd := c.Command(o, &cobra.Command{
-		Use: "report NAME", Short: "Tell what a migration has done",
+		Use: "report NAME", Short: "Report what a migration has done",
 		Long: reportHelp, Example: reportExamples,
 	})
 	cmd.Flags().VarP(o.output, "output", "o", "format of the output")
@@ -68,7 +68,7 @@ func (o *reportOptions) Run(ctx context.Context) error {
 	r := report.Of(k.Migration, at, k.connection.ServerTime(o.Clock.Now())).WithLog(entries)
 	left, err := kept.Of(ctx, k.connection.Live(), k.kubectl(), k.Migration)
 	if err != nil {
-		fmt.Fprintf(o.ErrOut, "cluster %s: which volumes ordinals have left behind is not known: %v; the report leaves them out\n", k.connection.Name(), err)
+		fmt.Fprintf(o.ErrOut, "cluster %s: the volumes that ordinals have left behind are not known: %v; the report leaves them out\n", k.connection.Name(), err)
 	}
 	for _, v := range left {
 		r.Kept = append(r.Kept, report.Kept{Volume: v.Name, Claim: v.Claim, Disk: string(v.Disk), Remove: v.Remove})

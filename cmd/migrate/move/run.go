@@ -33,16 +33,15 @@ type runOptions struct {
 }
 
 const runHelp = `Moves a StatefulSet from here: the engine runs in this process, and nothing needs to be
-installed in either cluster. What must not be forgotten is kept in a ConfigMap beside
-the StatefulSet, so a run that was interrupted goes on where it was when it is called
-again.
+installed in either cluster. It keeps its record in a ConfigMap beside the StatefulSet, so
+a run that was interrupted continues where it was when you call it again.
 
 Everything is checked before the first write; a move that cannot be safe is refused and
 nothing is changed. When something outside must change first, the run says what and
-waits: it goes on by itself once the cause is gone.
+waits: it continues once the cause is fixed.
 
-On a terminal both slices are shown below what happens. An order is a word and Enter:
-pause, resume or rollback; one that turns the move round asks for the StatefulSet's name.
+On a terminal it shows both slices below the events. An order is a word and Enter: pause,
+resume or rollback; one that reverses the move asks for the StatefulSet's name.
 
 With --detach the move continues without the terminal, as a process of its own on this
 machine. The command prints the file with its output, and how to watch and to stop it.
@@ -70,18 +69,18 @@ const runExamples = `  # To another cluster
 func newRun(c *command.Common) *cobra.Command {
 	o := &runOptions{moveOptions: moveOptions{Common: c}, output: command.NewChoice("text", "text", "json")}
 	cmd := c.Command(o, &cobra.Command{
-		Use: "run STATEFULSET", Short: "Move a StatefulSet from here, or go on with a move",
+		Use: "run STATEFULSET", Short: "Move a StatefulSet from here, or continue a move",
 		Long: runHelp, Example: runExamples,
 	})
 	flags := cmd.Flags()
 	o.to.Add(flags)
 	o.spec.Add(flags)
 	flags.VarP(o.output, "output", "o", "format of the output")
-	flags.StringVar(&o.log, "log", "", "append what happens to this file, too, as one JSON object a line: see report --log")
-	flags.BoolVarP(&o.quiet, "quiet", "q", false, "say nothing but errors and stalls, on stderr")
+	flags.StringVar(&o.log, "log", "", "append each event to this file, too, as one JSON object a line: see report --log")
+	flags.BoolVarP(&o.quiet, "quiet", "q", false, "print only errors and stalls, on stderr")
 	flags.BoolVarP(&o.verbose, "verbose", "v", false, "show each write and each wait on a terminal, too; elsewhere they are always shown")
-	flags.DurationVar(&o.timeout, "timeout", 0, "give up after so long; what is done stays done (default: never)")
-	flags.StringVar(&o.resume, "resume-uid", "", "rebuild the record of the migration with this `UID`, whose record was deleted, from its marks on the objects, and go on with it")
+	flags.DurationVar(&o.timeout, "timeout", 0, "give up after this time; completed steps stay (default: never)")
+	flags.StringVar(&o.resume, "resume-uid", "", "rebuild the record of the migration with this `UID`, whose record was deleted, from its marks on the objects, and continue it")
 	flags.BoolVar(&o.exitOnStall, "exit-on-stall", false, "give up when something outside must change first, instead of waiting for it")
 	flags.BoolVar(&o.detach, "detach", false, "continue without this terminal, as a process of its own that writes to a file")
 	return cmd
@@ -162,10 +161,10 @@ func (o *runOptions) alreadyOver(t *task, m *api.Migration) error {
 	if o.quiet {
 		return nil
 	}
-	_, err := fmt.Fprintf(o.Out, "StatefulSet %s/%s is moved already: %d of %d ordinals run at %s. The record of it is ConfigMap %s.\n",
+	_, err := fmt.Fprintf(o.Out, "StatefulSet %s/%s is moved already: %d of %d ordinals run at %s. Its record is ConfigMap %s.\n",
 		o.namespace, o.set, m.Status.Moved, m.Status.Total, destinationName(t, m), t.store.ObjectName())
 	if err == nil && m.Spec.Ordinals.Count != nil && o.requested.Spec.Ordinals.Count == nil {
-		_, err = fmt.Fprintf(o.Out, "It was asked for %d of them, and the application is split. To take the rest, begin another move: %s, and run again.\n",
+		_, err = fmt.Fprintf(o.Out, "The move was for %d of them, and the application is split. To move the rest, begin another move: %s, and run again.\n",
 			*m.Spec.Ordinals.Count, t.kubectl().Do("delete", "configmap", "-n", t.store.Namespace, t.store.ObjectName()))
 	}
 	return err
@@ -213,13 +212,13 @@ func destinationName(t *task, m *api.Migration) string {
 }
 
 func (o *runOptions) goingOn(t *task, m *api.Migration, n *progress.Tracker) progress.Event {
-	text := []string{fmt.Sprintf("moving StatefulSet %s/%s from cluster %s to %s: going on where it was, %d of %d moved",
+	text := []string{fmt.Sprintf("moving StatefulSet %s/%s from cluster %s to %s: continuing where it was, %d of %d moved",
 		o.namespace, o.set, t.source.Name(), destinationName(t, m), m.Status.Moved, m.Status.Total)}
 	switch m.Spec.Mode {
 	case api.ModePause:
 		text = append(text, "its mode is Pause: it waits for: "+o.Again("resume", o.set, o.namespace))
 	case api.ModeRollback:
-		text = append(text, "its mode is Rollback: every ordinal goes back to the source; to turn round: "+o.Again("resume", o.set, o.namespace))
+		text = append(text, "its mode is Rollback: every ordinal goes back to the source; to reverse it: "+o.Again("resume", o.set, o.namespace))
 	case api.ModeRecover:
 		text = append(text, "its mode is Recover: every ordinal goes back to the source, and the destination is not asked; better: "+o.Again("recover", o.set, o.namespace))
 	case api.ModeRun:

@@ -31,26 +31,26 @@ type statusOptions struct {
 const statusHelp = `Without a name it lists the migrations of the namespace, or with -A of all: Migrations, and
 the records of runs.
 
-With a name it shows where that migration is: of a Migration, or, when there is none, of the record that a
-run keeps beside the StatefulSet.
+With a name it shows the state of that migration: from a Migration or, when there is none,
+from the record that a run keeps beside the StatefulSet.
 
-With -o json or yaml it is the Migration, with the figures of all screens under "view":
-what has moved, the ordinal in flight and since when it is down, how long the rest takes,
-as of when all of that is, and whether a process drives it.
+With -o json or yaml it prints the Migration, with the figures of all screens under "view":
+the moved ordinals, the ordinal in flight and since when it is down, the remaining time,
+the time of these figures, and whether a process drives it.
 
-With -w it is shown again whenever it changes, until the migration is completed: on a
-terminal in place, elsewhere one line a change. It writes nothing, and only Ctrl-C does
-anything there. A migration that is not there yet, as right after the begin of a run, is
-waited for, for a minute unless --timeout says otherwise.
+With -w it shows the state again on every change, until the migration is completed: on a
+terminal in place, elsewhere one line for each change. It writes nothing, and only Ctrl-C
+does anything there. It waits for a migration that does not exist yet, such as right after
+the start of a run: for a minute, or as long as --timeout says.
 
 Exit codes: 0 done, with -w completed; 1 error or interrupted, without -w also that there is
-no such migration; 2 usage; 3 the migration is stalled (without -w), or nobody drives it; 4 timeout, or with -w
+no such migration; 2 usage; 3 the migration is stalled (without -w), or no process drives it; 4 timeout, or with -w
 the migration has not appeared.`
 
-const statusExamples = `  # All that is moving
+const statusExamples = `  # All migrations
   migrate status -A --context east
 
-  # Where one is
+  # One migration
   migrate status web -n shop --context east
 
   # Watch it to its end
@@ -62,13 +62,13 @@ const statusExamples = `  # All that is moving
 func newStatus(c *command.Common) *cobra.Command {
 	o := &statusOptions{named: named{Common: c}, output: command.NewChoice("table", "table", "wide", "json", "yaml")}
 	cmd := c.Command(o, &cobra.Command{
-		Use: "status [NAME]", Short: "List migrations, or show where one is",
+		Use: "status [NAME]", Short: "List migrations, or show the state of one",
 		Long: statusHelp, Example: statusExamples,
 	})
 	cmd.Flags().VarP(o.output, "output", "o", "format of the output")
 	cmd.Flags().BoolVarP(&o.all, "all-namespaces", "A", false, "without a name: list the migrations of all namespaces")
 	cmd.Flags().BoolVarP(&o.watch, "watch", "w", false, "show it again whenever it changes, until it is completed")
-	cmd.Flags().DurationVar(&o.timeout, "timeout", 0, "with -w: give up after so long (default: never, once it is there)")
+	cmd.Flags().DurationVar(&o.timeout, "timeout", 0, "with -w: give up after this time (default: never, once it exists)")
 	return cmd
 }
 
@@ -164,7 +164,7 @@ func (k *storedMigration) kept(ctx context.Context, program string) []string {
 	if len(lines) == 0 {
 		lines = []string{"no volume in cluster " + cluster}
 	}
-	lines = append(lines, fmt.Sprintf("what was left in the destination's cluster is shown there: %s kept --context DESTINATION", program))
+	lines = append(lines, fmt.Sprintf("to list the volumes left in the destination's cluster: %s kept --context DESTINATION", program))
 	for i, line := range lines {
 		lines[i] = terminal.Pad(map[bool]string{true: "Kept"}[i == 0], keptWidth) + line + "\n"
 	}

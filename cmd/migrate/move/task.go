@@ -70,7 +70,7 @@ func (o *moveOptions) Complete(cmd *cobra.Command, args []string) (err error) {
 func admitted(ctx context.Context, spec api.MigrationSpec) error {
 	err := admission.Spec(ctx, spec)
 	if refused, is := errors.AsType[admission.Refused](err); is {
-		return command.Usagef("no Migration can be asked for this:\n%w", refused)
+		return command.Usagef("these settings make no valid Migration:\n%w", refused)
 	}
 	return err
 }
@@ -78,7 +78,7 @@ func admitted(ctx context.Context, spec api.MigrationSpec) error {
 // Validate rejects invalid combinations of flags.
 func (o *moveOptions) Validate() error {
 	if o.to.Empty() {
-		return command.Usagef("nothing says where to: give --to-context, --to-kubeconfig, --to-namespace or --to-name")
+		return command.Usagef("no destination is given: set --to-context, --to-kubeconfig, --to-namespace or --to-name")
 	}
 	return nil
 }
@@ -196,7 +196,7 @@ func (t *task) load(ctx context.Context) error {
 	case apierrors.IsNotFound(err):
 		return nil
 	case apierrors.IsForbidden(err):
-		return fmt.Errorf("cluster %s: the record of an earlier run may not be read: %w; bind the ClusterRole sliceshift-mover", t.source.Name(), err)
+		return fmt.Errorf("cluster %s: the record of an earlier run cannot be read: %w; bind the ClusterRole sliceshift-mover", t.source.Name(), err)
 	case err != nil:
 		return command.Unreachable(t.source.Name(), err)
 	}
@@ -239,6 +239,6 @@ func unsaid(v api.VolumeSpec) bool {
 
 // relayed returns the warning that templates are relayed, and why.
 func relayed(templates []string, source, destination string) string {
-	return fmt.Sprintf("what is copied of %s goes through this process (transport=relay): nothing says how pods of cluster %s reach those of cluster %s. Where they do it is faster: --volume TEMPLATE=copy,...,service=load-balancer, node-port, or, in one network, cluster-ip",
+	return fmt.Sprintf("the copy of %s goes through this process (transport=relay): no setting says how pods of cluster %s reach those of cluster %s. If they do, a direct copy is faster: --volume TEMPLATE=copy,...,service=load-balancer, node-port, or, in one network, cluster-ip",
 		strings.Join(templates, ", "), source, destination)
 }

@@ -181,7 +181,7 @@ func TestV5NotDrivenEverywhere(t *testing.T) {
 	}
 	var one exportedMigration
 	read(t, out["status"], &one)
-	if v := one.View; v.State != "stalled" || *v.Driven || v.LeftSeconds != nil || v.Now != "nobody has driven this since 11:00:00 UTC" {
+	if v := one.View; v.State != "stalled" || *v.Driven || v.LeftSeconds != nil || v.Now != "no process has driven this since 11:00:00 UTC" {
 		t.Errorf("the view has %+v", v)
 	}
 	var told report.Report

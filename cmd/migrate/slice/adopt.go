@@ -38,21 +38,18 @@ type adoptOptions struct {
 	from, into schema.GroupVersion
 }
 
-const adoptHelp = `Makes a StatefulSet of apps.sliceshift.io of one of apps/v1, or the other way round with
---to apps; with --from kruise, of an Advanced StatefulSet of OpenKruise. The pods keep
-running: they, their claims and their revisions are let go by the one and taken over by
-the other.
+const adoptHelp = `Converts a StatefulSet of apps/v1 to one of apps.sliceshift.io, or the other way with
+--to apps; with --from kruise, an Advanced StatefulSet of OpenKruise. The pods keep running:
+one StatefulSet releases them, their claims and their revisions, and the other adopts them.
 
-It is one object that is deleted without what it owns, and another one that is created.
-Everything is checked before: nobody else drives the StatefulSet, no roll-out is under
-way, the other kind can express it, and the API server would accept it. What is to be
-created is written to a file first. Should the creation fail after all, the file stays,
-and nothing but "kubectl create -f" is missing. At the end the command waits until the
-other controller has taken the pods over.
+It deletes one object without its dependents and creates another one. It checks everything
+before: no other controller drives the StatefulSet, no roll-out is in progress, the other
+kind can express it, and the API server would accept it. It writes the new object to a
+file first. If the creation fails after all, the file stays, and only "kubectl create -f"
+is missing. At the end the command waits until the other controller has adopted the pods.
 
-Something that keeps the StatefulSet in a repository has to change apiVersion there at
-the same time. Whatever names the kind, such as the scaleTargetRef of a
-HorizontalPodAutoscaler, must be changed too.
+If the StatefulSet is in a repository, change apiVersion there at the same time. Change
+all references to the kind, too, such as the scaleTargetRef of a HorizontalPodAutoscaler.
 
 Exit codes: 0 done, 1 error, 2 usage, 3 refused, 4 timeout.`
 
@@ -77,15 +74,15 @@ func newAdopt(c *command.Common) *cobra.Command {
 		origin: command.NewChoice(appsGroup, appsGroup, kruiseName),
 	}
 	cmd := c.Command(o, &cobra.Command{
-		Use: "adopt STATEFULSET", Short: "Make one kind of StatefulSet of the other; the pods keep running",
+		Use: "adopt STATEFULSET", Short: "Convert a StatefulSet to the other kind; the pods keep running",
 		Long: adoptHelp, Example: adoptExamples,
 	})
 	flags := cmd.Flags()
-	flags.Var(o.to, "to", "group of the kind that it becomes")
-	flags.Var(o.origin, "from", "whose kind it is, unless --to is apps")
+	flags.Var(o.to, "to", "API group of the new kind")
+	flags.Var(o.origin, "from", "origin of the present kind, unless --to is apps")
 	flags.BoolVar(&o.dryRun, "dry-run", false, "check, and print what would be created; change nothing")
-	flags.StringVar(&o.manifest, "manifest", "", "`FILE` for what is to be created, until it is (default: NAMESPACE-NAME.statefulset.yaml)")
-	flags.DurationVar(&o.timeout, "timeout", 2*time.Minute, "how long to wait until the old object is gone, and until the pods of the new one are taken over")
+	flags.StringVar(&o.manifest, "manifest", "", "`FILE` for the new object, until it is created (default: NAMESPACE-NAME.statefulset.yaml)")
+	flags.DurationVar(&o.timeout, "timeout", 2*time.Minute, "how long to wait until the old object is deleted, and until the new one has adopted the pods")
 	return cmd
 }
 
@@ -190,7 +187,7 @@ func (a *adoption) read(ctx context.Context) error {
 	case err != nil:
 		return err
 	case old != nil && other != nil:
-		return command.Refusedf("cluster %s has both %s and %s: nobody can tell whose the pods are; delete the one that owns none, with --cascade=orphan",
+		return command.Refusedf("cluster %s has both %s and %s: the owner of the pods is ambiguous; delete the one that owns none, with --cascade=orphan",
 			a.connection.Name(), a.title(a.from), a.title(a.into))
 	case old == nil && other == nil:
 		return a.missing(ctx)
@@ -255,11 +252,11 @@ func writeNew(path string, data []byte) error {
 		return fmt.Errorf("%s exists already: look whether it is still needed and move it away, or give another --manifest", path)
 	}
 	if err != nil {
-		return fmt.Errorf("what is to be created could not be saved, and nothing was done: %w; give another --manifest", err)
+		return fmt.Errorf("the new object could not be saved, and nothing was done: %w; give another --manifest", err)
 	}
 	_, err = file.Write(data)
 	if err = errors.Join(err, file.Sync(), file.Close()); err != nil {
-		return fmt.Errorf("what is to be created could not be saved, and nothing was done: %w; give another --manifest", err)
+		return fmt.Errorf("the new object could not be saved, and nothing was done: %w; give another --manifest", err)
 	}
 	return nil
 }
@@ -281,7 +278,7 @@ func (a *adoption) create(ctx context.Context) error {
 		return nil // the write succeeded, only the answer was lost
 	}
 	if apierrors.IsAlreadyExists(err) {
-		return a.unfinished(command.ExitFailure, fmt.Errorf("somebody else created %s in cluster %s meanwhile: compare it with %s", a.title(a.into), a.connection.Name(), a.manifest), false)
+		return a.unfinished(command.ExitFailure, fmt.Errorf("another client created %s in cluster %s meanwhile: compare it with %s", a.title(a.into), a.connection.Name(), a.manifest), false)
 	}
 	return a.unfinished(command.ExitFailure, fmt.Errorf("cluster %s: creating %s: %w", a.connection.Name(), a.title(a.into), err), true)
 }
@@ -295,7 +292,7 @@ func (a *adoption) kubectl() shell.Kubectl {
 // updates the pods.
 func (a *adoption) unfinished(code int, err error, mend bool) error {
 	if mend {
-		err = fmt.Errorf("%w\nThe pods run, but no controller looks after them until the StatefulSet is there again. To get it back, end the cause, and when the first finds nothing, do the second:\n  %s\n  %s",
+		err = fmt.Errorf("%w\nThe pods run, but no controller manages them until the StatefulSet exists again. To restore it, fix the cause, and when the first command finds nothing, run the second:\n  %s\n  %s",
 			err, a.kubectl().Do("get", "statefulsets."+a.from.Group, a.name, "-n", a.namespace), a.kubectl().Do("create", "-f", a.manifest))
 	}
 	return &command.ExitError{Code: code, Err: err}

@@ -44,11 +44,11 @@ func (a *adoption) check(ctx context.Context) error {
 func (a *adoption) drivers() []string {
 	var problems []string
 	if owner := metav1.GetControllerOf(a.old); owner != nil {
-		problems = append(problems, fmt.Sprintf("it belongs to %s %s, which would make it anew: pause that operator and remove the ownerReference", owner.Kind, owner.Name))
+		problems = append(problems, fmt.Sprintf("it belongs to %s %s, which would recreate it: pause that operator and remove the ownerReference", owner.Kind, owner.Name))
 	}
 	ours := func(finalizer string) bool { return finalizer == slicesapi.Finalizer }
 	if finalizers := slices.DeleteFunc(a.old.GetFinalizers(), ours); len(finalizers) > 0 && a.old.GetDeletionTimestamp() == nil {
-		problems = append(problems, fmt.Sprintf("it has the finalizers %s: whoever put them there would clean up as though the application were deleted; remove them", strings.Join(finalizers, ", ")))
+		problems = append(problems, fmt.Sprintf("it has the finalizers %s: their controllers would clean up as if the application were deleted; remove them", strings.Join(finalizers, ", ")))
 	}
 	for _, key := range []string{api.FenceAnnotationKey, slicesapi.MigratingAnnotationKey} {
 		if _, found := a.old.GetAnnotations()[key]; found {
@@ -103,8 +103,8 @@ func (a *adoption) unsupportedFields() []string {
 	problems := unknownFields(a.new, appsv1.SchemeGroupVersion, &set)
 	opened := func(g corev1.PodReadinessGate) bool { return g.ConditionType == slicesapi.InPlaceUpdateReady }
 	if gate := slices.IndexFunc(set.Spec.Template.Spec.ReadinessGates, opened); gate >= 0 {
-		problems = append(problems, fmt.Sprintf("its pod template has the readiness gate %s, which the controller of apps/v1 does not open: no pod that it makes would get Ready; "+
-			"take it out, which makes the pods anew as a roll-out does, and repeat the command when that is done: %s",
+		problems = append(problems, fmt.Sprintf("its pod template has the readiness gate %s, which the controller of apps/v1 does not set: none of its pods would become Ready; "+
+			"remove it, which recreates the pods in a roll-out, and repeat the command after that: %s",
 			slicesapi.InPlaceUpdateReady, a.kubectl().Do("patch", "statefulsets."+a.from.Group, a.name, "-n", a.namespace, "--type", "json", "-p",
 				fmt.Sprintf(`[{"op":"remove","path":"/spec/template/spec/readinessGates/%d"}]`, gate))))
 	}

@@ -69,12 +69,12 @@ func (a *adoption) warnKruise() {
 	template := &set.Spec.Template
 	for _, keys := range []map[string]string{template.Annotations, template.Labels} {
 		for _, key := range ofKruise(keys) {
-			fmt.Fprintf(a.ErrOut, "warning: %s stays in the template, for without it every pod would be made anew; OpenKruise acts on it only while it is installed\n", key)
+			fmt.Fprintf(a.ErrOut, "warning: %s stays in the template, because its removal would recreate every pod; OpenKruise acts on it only while it is installed\n", key)
 		}
 	}
 	for _, gate := range template.Spec.ReadinessGates {
 		if gate.ConditionType == kruiseReady {
-			fmt.Fprintf(a.ErrOut, "warning: the template has the readiness gate %s: new pods get Ready only while OpenKruise is installed; remove it before OpenKruise goes\n", kruiseReady)
+			fmt.Fprintf(a.ErrOut, "warning: the template has the readiness gate %s: new pods become Ready only while OpenKruise is installed; remove it before you uninstall OpenKruise\n", kruiseReady)
 		}
 	}
 	if rolling := set.Spec.UpdateStrategy.RollingUpdate; rolling != nil && rolling.MaxUnavailable != nil && strings.HasSuffix(rolling.MaxUnavailable.StrVal, "%") {

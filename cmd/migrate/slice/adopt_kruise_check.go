@@ -28,7 +28,7 @@ const (
 
 // kruiseRemedies maps labels and annotations of a StatefulSet that have no counterpart here to remedies.
 var kruiseRemedies = map[string]string{
-	"policy.kruise.io/delete-protection":                      "OpenKruise would refuse the deletion of the one, and does not protect the other: remove it",
+	"policy.kruise.io/delete-protection":                      "OpenKruise would refuse the deletion of the old object, and does not protect the new one: remove it",
 	"apps.kruise.io/image-predownload-parallelism":            noPrePull,
 	"apps.kruise.io/image-predownload-timeout-seconds":        noPrePull,
 	"apps.kruise.io/image-predownload-min-updated-ready-pods": noPrePull,
@@ -61,7 +61,7 @@ func (a *adoption) kruiseOnly(set *slicesapi.StatefulSet) []string {
 		for _, key := range ofKruise(keys) {
 			remedy := kruiseRemedies[key]
 			if remedy == "" {
-				remedy = "nobody acts on it here: remove it"
+				remedy = "no controller acts on it here: remove it"
 			}
 			problems = append(problems, fmt.Sprintf("its %s %s: %s", what, key, remedy))
 		}
@@ -71,7 +71,7 @@ func (a *adoption) kruiseOnly(set *slicesapi.StatefulSet) []string {
 	kept, _, _ := unstructured.NestedInt64(a.old.Object, "spec", "updateStrategy", "rollingUpdate", "partition")
 	if rolling != nil && rolling.UnorderedUpdate != nil && kept > 0 && kept < int64(replicasOf(set)) {
 		problems = append(problems, fmt.Sprintf(
-			"its updateStrategy.rollingUpdate.partition keeps %d pods of any ordinal, for it has unorderedUpdate; ours is an ordinal: set partition to 0, or remove unorderedUpdate", kept))
+			"its updateStrategy.rollingUpdate.partition keeps %d pods of any ordinal, because it has unorderedUpdate; ours is an ordinal: set partition to 0, or remove unorderedUpdate", kept))
 	}
 	return problems
 }
@@ -103,7 +103,7 @@ func unsettledPods(pods []corev1.Pod) []string {
 	for i := range pods {
 		pod := &pods[i]
 		if _, asked := pod.Labels[kruiseDeleteKey]; asked {
-			problems = append(problems, fmt.Sprintf("pod %s is asked to go (label %s): wait until it is made anew, or remove the label; %s is what asks for it afterwards",
+			problems = append(problems, fmt.Sprintf("pod %s has a label that requests its deletion (%s): wait until it is recreated, or remove the label; after the adoption use label %s",
 				pod.Name, kruiseDeleteKey, slicesapi.SpecifiedDeleteKey))
 		}
 		if state := pod.Labels[kruiseStateKey]; state != "" && state != kruiseSettled {
@@ -123,18 +123,18 @@ func (a *adoption) recreated(ctx context.Context, set *slicesapi.StatefulSet, po
 	var problems []string
 	for i := range pods {
 		if label := pods[i].Labels[appsv1.StatefulSetRevisionLabel]; label != name {
-			problems = append(problems, fmt.Sprintf("pod %s has the revision %q, not %s, and would be made anew: let OpenKruise update it first", pods[i].Name, label, name))
+			problems = append(problems, fmt.Sprintf("pod %s has the revision %q, not %s, and would be recreated: let OpenKruise update it first", pods[i].Name, label, name))
 		}
 	}
 	var revision appsv1.ControllerRevision
 	err := a.live.Get(ctx, client.ObjectKey{Namespace: a.namespace, Name: name}, &revision)
 	switch {
 	case apierrors.IsNotFound(err):
-		problems = append(problems, fmt.Sprintf("its ControllerRevision %s is gone, and every pod would be made anew: restart the manager of OpenKruise, which writes it", name))
+		problems = append(problems, fmt.Sprintf("its ControllerRevision %s does not exist, and every pod would be recreated: restart the manager of OpenKruise, which writes it", name))
 	case err != nil:
 		problems = append(problems, fmt.Sprintf("its ControllerRevision %s cannot be read: %v", name, err))
 	case !history.Matches(set, &revision):
-		problems = append(problems, fmt.Sprintf("its template is not the one of its ControllerRevision %s, and every pod would be made anew: see whether the manager of OpenKruise runs, and let it update the pods first", name))
+		problems = append(problems, fmt.Sprintf("its template is not the one of its ControllerRevision %s, and every pod would be recreated: check that the manager of OpenKruise runs, and let it update the pods first", name))
 	}
 	return problems
 }

@@ -141,7 +141,7 @@ func TestKruiseTemplate(t *testing.T) {
 	c := newConsole()
 	a := &adoption{adoptOptions: &adoptOptions{named: named{Common: command.NewCommon(c.Environment)}}, new: set}
 	a.warnKruise()
-	for _, want := range []string{"apps.kruise.io/container-launch-priority stays in the template", "readiness gate KruisePodReady: new pods get Ready only while OpenKruise is installed"} {
+	for _, want := range []string{"apps.kruise.io/container-launch-priority stays in the template", "readiness gate KruisePodReady: new pods become Ready only while OpenKruise is installed"} {
 		if !strings.Contains(c.Stderr.String(), want) {
 			t.Errorf("stderr %q, want %q in it", c.Stderr, want)
 		}
@@ -176,13 +176,13 @@ func TestAdoptKruiseRefused(t *testing.T) {
 			),
 			wantErr: []string{
 				"its annotation apps.kruise.io/image-predownload-parallelism: remove it, and set updateStrategy.rollingUpdate.prePull afterwards",
-				"its annotation apps.kruise.io/other: nobody acts on it here: remove it",
+				"its annotation apps.kruise.io/other: no controller acts on it here: remove it",
 				"its label policy.kruise.io/delete-protection: OpenKruise would refuse the deletion",
 			},
 		},
 		"U-06 a pod that is asked to go": {
 			pods:    kruisePods(func(p *corev1.Pod) { p.Labels[kruiseDeleteKey] = "true" }),
-			wantErr: []string{"pod web-2 is asked to go (label apps.kruise.io/specified-delete): wait until it is made anew"},
+			wantErr: []string{"pod web-2 has a label that requests its deletion (apps.kruise.io/specified-delete): wait until it is recreated"},
 		},
 		"U-06 a pod that is being updated in place": {
 			pods:    kruisePods(func(p *corev1.Pod) { p.Labels[kruiseStateKey] = "Updating" }),
@@ -190,15 +190,15 @@ func TestAdoptKruiseRefused(t *testing.T) {
 		},
 		"U-06 a pod of another revision": {
 			pods:    kruisePods(func(p *corev1.Pod) { p.Labels[appsv1.StatefulSetRevisionLabel] = "web-0" }),
-			wantErr: []string{`pod web-2 has the revision "web-0", not web-1, and would be made anew`},
+			wantErr: []string{`pod web-2 has the revision "web-0", not web-1, and would be recreated`},
 		},
 		"U-06 a revision that is gone": {
 			pods:    kruisePods()[1:],
-			wantErr: []string{"its ControllerRevision web-1 is gone, and every pod would be made anew"},
+			wantErr: []string{"its ControllerRevision web-1 does not exist, and every pod would be recreated"},
 		},
 		"U-06 a revision of another template": {
 			set:     kruiseSet(said([]any{map[string]any{"name": "web", "image": "web:2"}}, "spec", "template", "spec", "containers")),
-			wantErr: []string{"its template is not the one of its ControllerRevision web-1, and every pod would be made anew"},
+			wantErr: []string{"its template is not the one of its ControllerRevision web-1, and every pod would be recreated"},
 		},
 		"U-06 a roll-out": {
 			set:     kruiseSet(said("web-2", "status", "updateRevision"), said(int64(1), "status", "updatedReplicas")),

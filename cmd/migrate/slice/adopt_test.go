@@ -305,7 +305,7 @@ func TestAdoptUnfinished(t *testing.T) {
 		t.Errorf("exit code %d", code)
 	}
 	for _, want := range []string{
-		"cluster east: creating apps.sliceshift.io/v1alpha1 StatefulSet shop/web:", "quota", "The pods run, but no controller looks after them",
+		"cluster east: creating apps.sliceshift.io/v1alpha1 StatefulSet shop/web:", "quota", "The pods run, but no controller manages them",
 		"  kubectl --kubeconfig " + kubeconfig + " --context east get statefulsets.apps web -n shop\n",
 		"  kubectl --kubeconfig " + kubeconfig + " --context east create -f shop-web.statefulset.yaml\n",
 	} {

@@ -31,7 +31,7 @@ func (a *adoption) awaitGone(ctx context.Context, uid types.UID) error {
 		case err == nil && found == nil:
 			return nil
 		case err == nil && found.GetUID() != uid:
-			return a.unfinished(command.ExitFailure, fmt.Errorf("somebody made %s anew in cluster %s: it has the pods again; stop whoever does (a repository that is synchronised?), remove %s and repeat the command",
+			return a.unfinished(command.ExitFailure, fmt.Errorf("another client recreated %s in cluster %s: it owns the pods again; stop that client (a repository that is synchronised?), remove %s and repeat the command",
 				a.title(a.from), a.connection.Name(), a.manifest), false)
 		case err == nil && a.from == slicesapi.GroupVersion:
 			err = a.releaseFinalizer(ctx, found)
@@ -40,7 +40,7 @@ func (a *adoption) awaitGone(ctx context.Context, uid types.UID) error {
 		case <-ctx.Done():
 			return a.unfinished(command.ExitFailure, command.Cause(ctx), true)
 		case <-limit.C():
-			return a.unfinished(command.ExitTimeout, errors.Join(fmt.Errorf("%s is not gone from cluster %s after %s; its finalizers: %s",
+			return a.unfinished(command.ExitTimeout, errors.Join(fmt.Errorf("%s still exists in cluster %s after %s; its finalizers: %s",
 				a.title(a.from), a.connection.Name(), a.timeout, a.kubectl().Do("get", "statefulsets."+a.from.Group, a.name, "-n", a.namespace, "-o", "yaml")), err), true)
 		case <-ticker.C():
 		}
@@ -75,7 +75,7 @@ func (a *adoption) awaitAdopted(ctx context.Context) error {
 		case <-ctx.Done():
 			return a.notAdopted(command.ExitFailure, command.Cause(ctx))
 		case <-limit.C():
-			return a.notAdopted(command.ExitTimeout, errors.Join(fmt.Errorf("its controller has not taken the pods over after %s", a.timeout), err))
+			return a.notAdopted(command.ExitTimeout, errors.Join(fmt.Errorf("its controller has not adopted the pods after %s", a.timeout), err))
 		case <-ticker.C():
 		}
 	}

@@ -27,14 +27,14 @@ func TestAdoptLingers(t *testing.T) {
 		wantErr string
 	}{
 		"gone after a while": {func(t *testing.T, s *apitest.Server) { t.Helper(); lose(t, s) }, pollEvery, command.ExitDone, ""},
-		"never gone":         {func(*testing.T, *apitest.Server) {}, 2 * time.Minute, command.ExitTimeout, "is not gone from cluster east after 2m0s"},
+		"never gone":         {func(*testing.T, *apitest.Server) {}, 2 * time.Minute, command.ExitTimeout, "still exists in cluster east after 2m0s"},
 		"made anew": {func(t *testing.T, s *apitest.Server) {
 			t.Helper()
 			// A single update, because the command may read at any time.
 			if err := s.Store.Update(t.Context(), nativeSet("web", func(set *appsv1.StatefulSet) { set.UID = "anew" })); err != nil {
 				t.Error(err)
 			}
-		}, pollEvery, command.ExitFailure, "somebody made apps/v1 StatefulSet shop/web anew in cluster east"},
+		}, pollEvery, command.ExitFailure, "another client recreated apps/v1 StatefulSet shop/web in cluster east"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			commandtest.InTemp(t)
@@ -99,7 +99,7 @@ func TestAdoptUntaken(t *testing.T) {
 			east.NoController = true
 			c := newConsole(adoptArgs(t, east, "--to", to)...)
 			code := c.PassTime(t, c.Begin(t), time.Minute)
-			for _, want := range []string{"is created in cluster east, and the pods run: its controller has not taken the pods over after 2m0s", want} {
+			for _, want := range []string{"is created in cluster east, and the pods run: its controller has not adopted the pods after 2m0s", want} {
 				if !strings.Contains(c.Stderr.String(), want) {
 					t.Errorf("stderr %q, want %q in it", c.Stderr, want)
 				}

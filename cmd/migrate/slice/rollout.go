@@ -6,8 +6,8 @@ import (
 	"github.com/sliceshift/sliceshift/cmd/migrate/command"
 )
 
-const rolloutHelp = `Manages the roll-outs of a StatefulSet of apps.sliceshift.io, in the words of
-"kubectl rollout". One of apps/v1 is kubectl's; "migrate adopt" makes the one kind of
+const rolloutHelp = `Manages the roll-outs of a StatefulSet of apps.sliceshift.io, with the commands
+of "kubectl rollout". Use kubectl for one of apps/v1; "migrate adopt" converts one kind to
 the other.`
 
 const rolloutExamples = `  # Wait for the end of a roll-out, and see why a pod is left alone

@@ -67,8 +67,8 @@ func (s *statefulSet) kubectlName() string {
 func newRolloutPause(c *command.Common) *cobra.Command {
 	return newChange(c, &changeOptions{change: paused}, &cobra.Command{
 		Use: "pause NAME", Short: "Stop a roll-out where it is",
-		Long: `Stops updates (spec.paused). Pods are still made, healed and removed. A pod that is being
-updated is finished.`,
+		Long: `Stops updates (spec.paused). Pods are still created, repaired and removed. The update of
+a pod that has begun is finished.`,
 		Example: `  # Stop where it is
   migrate rollout pause web -n shop`,
 	})
@@ -83,8 +83,8 @@ func paused(_ *command.Common, s *statefulSet) (map[string]any, string, error) {
 
 func newRolloutResume(c *command.Common) *cobra.Command {
 	return newChange(c, &changeOptions{change: resumed}, &cobra.Command{
-		Use: "resume NAME", Short: "Let a roll-out go on that was paused",
-		Long: `Lets updates go on: clears spec.paused, and spec.updateStrategy.rollingUpdate.paused
+		Use: "resume NAME", Short: "Continue a paused roll-out",
+		Long: `Continues updates: clears spec.paused, and spec.updateStrategy.rollingUpdate.paused
 where that is set.`,
 		Example: `  # Go on
   migrate rollout resume web -n shop`,
@@ -104,8 +104,8 @@ func resumed(_ *command.Common, s *statefulSet) (map[string]any, string, error) 
 
 func newRolloutRestart(c *command.Common) *cobra.Command {
 	return newChange(c, &changeOptions{change: restarted, template: true}, &cobra.Command{
-		Use: "restart NAME", Short: "Make every pod anew",
-		Long: `Has every pod made anew under the update strategy: it writes the time into an
+		Use: "restart NAME", Short: "Recreate every pod",
+		Long: `Recreates every pod under the update strategy: it writes the time into an
 annotation of the template.`,
 		Example: `  # Restart, and wait for it
   migrate rollout restart web -n shop

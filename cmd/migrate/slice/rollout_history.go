@@ -36,7 +36,7 @@ const rolloutHistoryHelp = `Lists the revisions of a StatefulSet that are kept, 
 const rolloutHistoryExamples = `  # Which revisions there are
   migrate rollout history web -n shop
 
-  # What was in revision 3
+  # The template of revision 3
   migrate rollout history web -n shop --revision 3`
 
 func newRolloutHistory(c *command.Common) *cobra.Command {

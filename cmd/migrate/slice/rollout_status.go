@@ -30,9 +30,9 @@ type rolloutStatusOptions struct {
 
 const rolloutStatusHelp = `Shows how far the roll-out of a StatefulSet is, and waits for its end.
 
-Where a pod is left alone that would be updated or made anew, it says which and why.
+If a pod is left alone that should be updated or recreated, it says which one and why.
 
-Exit codes: 0 rolled out (with --watch=false also: still on its way), 1 error or the
+Exit codes: 0 rolled out (with --watch=false also: still in progress), 1 error or the
 progress deadline was exceeded, 4 timeout.`
 
 const rolloutStatusExamples = `  # Wait for the end
@@ -52,7 +52,7 @@ func newRolloutStatus(c *command.Common) *cobra.Command {
 	})
 	flags := cmd.Flags()
 	flags.BoolVarP(&o.watch, "watch", "w", true, "wait for the end of the roll-out")
-	flags.DurationVar(&o.timeout, "timeout", 0, "how long to wait (default: for ever)")
+	flags.DurationVar(&o.timeout, "timeout", 0, "how long to wait (default: no limit)")
 	flags.Int64Var(&o.revision, "revision", 0, "fail when another revision is rolled out (default: the latest)")
 	return cmd
 }
@@ -168,7 +168,7 @@ func heldText(set *slicesapi.StatefulSet, done bool) string {
 	}
 	var text strings.Builder
 	if updatesPaused(set) {
-		text.WriteString("  paused: updates go on after rollout resume\n")
+		text.WriteString("  paused: updates continue after rollout resume\n")
 	}
 	for _, kind := range []string{slicesapi.ConditionHeld, slicesapi.ConditionFailedCreatePod, slicesapi.ConditionFailedUpdatePod} {
 		if c := meta.FindStatusCondition(set.Status.Conditions, kind); c != nil && c.Status == metav1.ConditionTrue {

@@ -163,7 +163,7 @@ func TestRollout(t *testing.T) {
 	}{
 		"status":                 {args: []string{"status", "web"}, set: webSlice(), wantOut: "statefulset rolling update complete 3 pods at revision web-1...\n"},
 		"status, once":           {args: []string{"status", "web", "--watch=false"}, set: webSlice(updating, held), wantOut: "waiting for statefulset rolling update to complete 1 pods at revision web-2...\n  Held: web-1: waits until web-2 is Ready\n"},
-		"status, paused":         {args: []string{"status", "web", "--watch=false"}, set: webSlice(updating, pausedSlice), wantOut: "  paused: updates go on after rollout resume\n"},
+		"status, paused":         {args: []string{"status", "web", "--watch=false"}, set: webSlice(updating, pausedSlice), wantOut: "  paused: updates continue after rollout resume\n"},
 		"status, timeout":        {args: []string{"status", "web", "--timeout", "2s"}, set: webSlice(updating), want: 4, wantOut: "waiting for", wantErr: "not completed after 2s"},
 		"status, deadline":       {args: []string{"status", "web"}, set: webSlice(updating, conditioned(slicesapi.ConditionProgressing, metav1.ConditionFalse, "ProgressDeadlineExceeded", "x")), want: 1, wantErr: "exceeded its progress deadline"},
 		"status of a revision":   {args: []string{"status", "web", "--revision", "1"}, set: webSlice(), more: two, wantOut: "complete"},
@@ -211,11 +211,11 @@ func TestRollout(t *testing.T) {
 		},
 		"U-03 undo leaves claims as large as they are, and says so": {
 			args: []string{"undo", "web"}, set: webSlice(newest, claiming("2Gi")), more: []client.Object{requested(two[0], "1Gi"), requested(two[1], "2Gi")},
-			wantOut: "rolled back\n", wantErr: "StatefulSet shop/web: claim template data requested 1Gi in revision 1, and goes on requesting 2Gi: no volume can shrink\n", check: hasImage("web:1"),
+			wantOut: "rolled back\n", wantErr: "StatefulSet shop/web: claim template data requested 1Gi in revision 1, and still requests 2Gi: no volume can shrink\n", check: hasImage("web:1"),
 		},
 		"U-03 undo of what claims request alone": {
 			args: []string{"undo", "web"}, set: webSlice(claiming("2Gi"), updating), more: []client.Object{requested(two[0], "1Gi"), requested(keptRevision(2, "web:1", ""), "2Gi")},
-			wantOut: "web skipped rollback (current template already matches revision 1)\n", wantErr: "goes on requesting 2Gi: no volume can shrink\n",
+			wantOut: "web skipped rollback (current template already matches revision 1)\n", wantErr: "still requests 2Gi: no volume can shrink\n",
 		},
 		"U-03 undo of claims that were as large": {
 			args: []string{"undo", "web"}, set: webSlice(newest, claiming("1024Mi")), more: []client.Object{requested(two[0], "1Gi"), two[1]}, wantOut: "rolled back\n", check: hasImage("web:1"),
@@ -353,7 +353,7 @@ func TestRolloutRefreshed(t *testing.T) {
 			if err := s.Store.Delete(t.Context(), webSlice()); err != nil {
 				t.Error(err)
 			}
-		}, 1, "StatefulSet shop/web is gone from cluster east"},
+		}, 1, "StatefulSet shop/web no longer exists in cluster east"},
 		"made anew": {func(t *testing.T, s *apitest.Server) {
 			t.Helper()
 			next := storedSlice(t, s)
@@ -361,7 +361,7 @@ func TestRolloutRefreshed(t *testing.T) {
 			if err := s.Store.Update(t.Context(), next); err != nil {
 				t.Error(err)
 			}
-		}, 1, "StatefulSet shop/web was deleted from cluster east, and made anew"},
+		}, 1, "StatefulSet shop/web was deleted from cluster east, and recreated"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			east := newServer(t, webSlice(updating))

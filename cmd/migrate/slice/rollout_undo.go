@@ -32,8 +32,8 @@ it, the current revision where a roll-out is under way, a canary for example, an
 the one before. The pods follow under the update strategy, as after any other change;
 those that still have that revision are left alone.
 
-What claim templates request stays, and the command says so: a volume cannot shrink. A
-change that is kept in a repository must be taken back there too, or it comes again.`
+The requests of claim templates stay, and the command says so: a volume cannot shrink. If
+the template is in a repository, revert it there, too, or the change returns.`
 
 const rolloutUndoExamples = `  # Stop a roll-out and take it back, or the last one when none is under way
   migrate rollout undo web -n shop
@@ -47,7 +47,7 @@ func newRolloutUndo(c *command.Common) *cobra.Command {
 		Use: "undo NAME", Short: "Go back to an earlier revision",
 		Long: rolloutUndoHelp, Example: rolloutUndoExamples,
 	})
-	cmd.Flags().Int64Var(&o.toRevision, "to-revision", 0, "the revision to go back to (default: the current one in mid-roll-out, else the one before)")
+	cmd.Flags().Int64Var(&o.toRevision, "to-revision", 0, "the revision to go back to (default: the current one during a roll-out, else the one before)")
 	o.dryRun = command.AddDryRun(cmd.Flags(), "only print the template")
 	o.result = command.AddResult(cmd)
 	return cmd
@@ -133,7 +133,7 @@ func (o *rolloutUndoOptions) warnClaims(s *statefulSet, revision *appsv1.Control
 		template := &s.Spec.VolumeClaimTemplates[i]
 		now := template.Spec.Resources.Requests[corev1.ResourceStorage]
 		if then, known := sizes[template.Name]; known && now.Cmp(then) != 0 {
-			fmt.Fprintf(o.ErrOut, "%s: claim template %s requested %s in revision %d, and goes on requesting %s: no volume can shrink\n",
+			fmt.Fprintf(o.ErrOut, "%s: claim template %s requested %s in revision %d, and still requests %s: no volume can shrink\n",
 				s.title(), template.Name, then.String(), revision.Revision, now.String())
 		}
 	}

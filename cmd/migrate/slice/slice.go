@@ -152,7 +152,7 @@ func (s *statefulSet) follow(ctx context.Context, ticks clock.WithTicker, look f
 		},
 	}.Follow(ctx, ticks, func(set *slicesapi.StatefulSet) (bool, error) {
 		if set.UID != s.UID {
-			return false, fmt.Errorf("%s was deleted from cluster %s, and made anew", s.title(), s.connection.Name())
+			return false, fmt.Errorf("%s was deleted from cluster %s, and recreated", s.title(), s.connection.Name())
 		}
 		return look(set)
 	})

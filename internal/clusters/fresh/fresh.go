@@ -28,8 +28,8 @@ const recovered = 75 * time.Second
 
 var stale = metric.Gauge(metric.Definition{
 	Name: "sliceshift_cache_stale", Labels: []string{"kind"},
-	Help: "1 while the manager does not see the objects of a kind in its own cluster as they are: they were not listed yet, or the last list or watch has failed.",
-	Use:  "While it is 1 for Migration, nobody's move, pause or rollback is noticed.",
+	Help: "1 while the manager does not see the current objects of a kind in its own cluster: they were not listed yet, or the last list or watch has failed.",
+	Use:  "While it is 1 for Migration, the manager notices no move, pause or rollback.",
 })
 
 // Watches records the informers of a cache. The zero value is ready to use.

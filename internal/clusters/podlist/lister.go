@@ -39,7 +39,7 @@ func NewLister(config *rest.Config, of *http.Client, scheme *runtime.Scheme, map
 func (l Lister) List(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error {
 	pods, isPods := list.(*corev1.PodList)
 	if !isPods {
-		return fmt.Errorf("a list of pods is made of pods, not of %T", list)
+		return fmt.Errorf("a list of pods contains pods, not %T", list)
 	}
 	var asked client.ListOptions
 	asked.ApplyOptions(opts)

@@ -27,11 +27,11 @@ func (f *dependencies) add(flags *pflag.FlagSet) {
 	f.onChange = command.NewChoice("follow", "follow", "stall")
 	f.selectsOthers = command.NewChoice("stall", "stall", "leave", "copy")
 	f.cleanup = command.NewChoice("retain", "retain", "delete")
-	flags.BoolVar(&f.copy, flagCopy, false, "copy what the pods need besides their volumes: ConfigMaps, Secrets, the ServiceAccount and its rights, Services and NetworkPolicies")
-	flags.Var(f.onConflict, flagOnConflict, "where the destination has another object of the name that is to be copied: show the difference and wait, keep it, or overwrite it")
-	flags.Var(f.onChange, flagOnChange, "what happens to a copy when its original changes in mid-move")
+	flags.BoolVar(&f.copy, flagCopy, false, "copy the other objects that the pods need: ConfigMaps, Secrets, the ServiceAccount and its rights, Services and NetworkPolicies")
+	flags.Var(f.onConflict, flagOnConflict, "if the destination has another object with the name of a copy: show the difference and wait, keep it, or overwrite it")
+	flags.Var(f.onChange, flagOnChange, "what happens to a copy when its original changes during the move")
 	flags.Var(f.selectsOthers, flagSelectsOthers, "what happens to a Service or a NetworkPolicy that selects other pods, too")
-	flags.Var(f.cleanup, flagCleanCopies, "what becomes of the copies when every ordinal has gone back to the source")
+	flags.Var(f.cleanup, flagCleanCopies, "what happens to the copies when every ordinal is back at the source")
 }
 
 // Policies by the words of the flags.

@@ -38,7 +38,7 @@ func wrongGate(gate api.HealthGate) string {
 	case len(gate.At) == 0 || unknown:
 		return "at must be one or more of BeforeStop, AfterStart and AtEnd"
 	case asks != 1:
-		return "exactly one of http, grpc, cel, prometheus and job says what is asked"
+		return "exactly one of http, grpc, cel, prometheus and job must be set"
 	case slices.Contains(gate.At, api.GateAtEnd) && (gate.HTTP != nil || gate.GRPC != nil):
 		return "http and grpc ask the pod of one ordinal, and at the end there is none"
 	}

@@ -15,7 +15,7 @@ func TestReadGates(t *testing.T) {
 		"another list":          {"[]", "does not hold"},
 		"a field that is not":   {"gates: [{name: a, at: [AtEnd], every: 5s" + cel + "}]", "every"},
 		"no name":               {"gates: [{at: [AtEnd]" + cel + "}]", "its name"},
-		"a name twice":          {"gates: [{name: a, at: [AtEnd]" + cel + "}, {name: a, at: [AtEnd]" + cel + "}]", "another one has its name"},
+		"a name twice":          {"gates: [{name: a, at: [AtEnd]" + cel + "}, {name: a, at: [AtEnd]" + cel + "}]", "another one has the same name"},
 		"nowhere":               {"gates: [{name: a" + cel + "}]", "at must be"},
 		"somewhere else":        {"gates: [{name: a, at: [Before]" + cel + "}]", "at must be"},
 		"nothing":               {"gates: [{name: a, at: [AtEnd]}]", "exactly one"},

@@ -14,7 +14,7 @@ func TestReadHooks(t *testing.T) {
 		"another list":         {"[]", "does not hold"},
 		"a field that is not":  {"hooks: [{name: a, at: BeforeOrdinal" + job + "}]", "at"},
 		"no name":              {"hooks: [{point: BeforeOrdinal" + job + "}]", "its name"},
-		"a name twice":         {"hooks: [{name: a, point: BeforeOrdinal" + job + "}, {name: a, point: AfterOrdinal" + job + "}]", "another one has its name"},
+		"a name twice":         {"hooks: [{name: a, point: BeforeOrdinal" + job + "}, {name: a, point: AfterOrdinal" + job + "}]", "another one has the same name"},
 		"nowhere":              {"hooks: [{name: a" + job + "}]", "point must be"},
 		"on a third side":      {"hooks: [{name: a, point: AfterOrdinal, side: Both" + job + "}]", "side must be"},
 		"for no time":          {"hooks: [{name: a, point: AfterOrdinal, timeoutSeconds: 0" + job + "}]", "timeoutSeconds"},

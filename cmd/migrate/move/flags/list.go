@@ -45,7 +45,7 @@ func (l list[T]) check(by string, given []T) error {
 	for i, one := range given {
 		why := l.wrong(one)
 		if slices.ContainsFunc(given[:i], func(other T) bool { return l.name(other) == l.name(one) }) {
-			why = "another one has its name"
+			why = "another one has the same name"
 		}
 		if why != "" {
 			return command.Usagef("%s: %s %d, %q: %s", by, l.one, i+1, l.name(one), why)

@@ -19,7 +19,7 @@ type probeFlags struct {
 }
 
 func (f *probeFlags) add(flags *pflag.FlagSet) {
-	flags.StringVar(&f.target, Probe, "", "request this `URL` five times a second while it moves, and report errors and latency as clients see them; prom=URL asks a Prometheus instead. Nothing waits for the answers")
+	flags.StringVar(&f.target, Probe, "", "request this `URL` five times a second during the move, and report errors and latency as clients see them; prom=URL asks a Prometheus instead. The move does not wait for the answers")
 	flags.StringArrayVar(&f.queries, ProbeQuery, nil, "a query for --probe prom=URL, as `NAME=PROMQL`: requests and failed, how many there were since the move began, and p99 in seconds; ${since} stands for that time")
 }
 

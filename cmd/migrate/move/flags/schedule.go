@@ -34,8 +34,8 @@ func (f *schedule) add(flags *pflag.FlagSet) {
 	flags.StringArrayVar(&f.windows, flagWindow, nil, "ordinals are stopped in this window only, as `START/DURATION` (repeatable); START is \"22:00\", \"Sat,Sun 22:00\" or five fields of cron")
 	flags.StringVar(&f.timeZone, flagTimeZone, "", "time zone of the windows, as Europe/Berlin (default: UTC)")
 	flags.StringVar(&f.notBefore, flagNotBefore, "", "no ordinal is stopped before this `TIME`, as 2006-01-02T15:04:05Z, or \"2006-01-02 15:04\" in the time zone")
-	flags.StringVar(&f.notAfter, flagNotAfter, "", "no ordinal is stopped that would not be moved before this `TIME`")
-	flags.DurationVar(&f.expected, flagExpected, 0, "how long one handoff takes: none begins that its window would not hold (default: as long as the longest so far, at least 1m)")
+	flags.StringVar(&f.notAfter, flagNotAfter, "", "no ordinal is stopped whose handoff would end after this `TIME`")
+	flags.DurationVar(&f.expected, flagExpected, 0, "how long one handoff takes: none begins that does not fit into its window (default: as long as the longest so far, at least 1m)")
 }
 
 // any reports whether a flag of the schedule is set.

@@ -89,8 +89,8 @@ func (f *Spec) Add(flags *pflag.FlagSet) {
 	f.addVolumes(flags)
 	command.FlagGroup(flags, "Other objects of the pods", func() {
 		f.dependencies.add(flags)
-		flags.BoolVar(&f.exportServices, ExportServices, false, "make a ServiceExport for the governing Service on both sides")
-		flags.BoolVar(&f.exportOrdinals, ExportOrdinals, false, "make a Service and a ServiceExport for each ordinal, on the side that holds it: its name survives the move")
+		flags.BoolVar(&f.exportServices, ExportServices, false, "create a ServiceExport for the governing Service on both sides")
+		flags.BoolVar(&f.exportOrdinals, ExportOrdinals, false, "create a Service and a ServiceExport for each ordinal, on the side that holds it: its name survives the move")
 		flags.BoolVar(&f.createNamespace, "create-namespace", false, "create the destination's namespace when it does not exist")
 	})
 	command.FlagGroup(flags, "Schedule, gates and hooks", func() {
@@ -99,8 +99,8 @@ func (f *Spec) Add(flags *pflag.FlagSet) {
 		flags.StringVar(&f.gates, Gates, "", "`FILE` with health gates: a field gates, as in the spec of a Migration")
 		f.probe.add(flags)
 		f.recipe.Add(flags)
-		flags.BoolVar(&f.pauseWriters, PauseWriters, false, "pause who else writes the source, as its operator, a ScaledObject or Flux, by the setting that each documents, and end that at the end")
-		flags.StringSliceVar(&f.pausedByHand, PausedByHand, nil, "a writer that you have paused where it is not seen, as in the cluster of Argo CD: KIND/NAMESPACE/NAME")
+		flags.BoolVar(&f.pauseWriters, PauseWriters, false, "pause other writers of the source, such as its operator, a ScaledObject or Flux, by their documented setting, and resume them at the end")
+		flags.StringSliceVar(&f.pausedByHand, PausedByHand, nil, "a writer that you have paused where this command cannot see it, such as in the cluster of Argo CD: KIND/NAMESPACE/NAME")
 	})
 }
 
@@ -111,7 +111,7 @@ func (f *Spec) addOrdinals(flags *pflag.FlagSet) {
 		flags.Var(f.toKind, ToKind, "apiVersion of the destination StatefulSet (default: the source's)")
 		flags.Var(f.order, Order, "end of the source that moves first")
 		flags.Int32Var(&f.count, Count, 0, "how many ordinals move; the application then stays split (default: all)")
-		flags.Var(f.splitBudget, SplitBudget, "who has the disruption budget while the application stays split")
+		flags.Var(f.splitBudget, SplitBudget, "side that has the disruption budget while the application stays split")
 		flags.StringVar(&f.maxUnavailable, MaxUnavailable, "", "how many replicas of the whole application may be unavailable at once, as `N|N%` (default: what the PodDisruptionBudget allows, or 1)")
 		flags.DurationVar(&f.minReady, MinReady, 0, "how long a moved replica must be Ready before the next one moves")
 		flags.DurationVar(&f.deadline, Deadline, 10*time.Minute, "how long one step of an ordinal may take before it counts as stalled")
@@ -128,7 +128,7 @@ func (f *Spec) addVolumes(flags *pflag.FlagSet) {
 		for _, name := range []string{StorageClass, AccessModes} {
 			flags.Lookup(name).DefValue = "" // the default [] is meaningless in the help
 		}
-		flags.StringSliceVar(&f.shared, Shared, nil, "the volumes of `TEMPLATE` are a path on a machine (hostPath, local), and it holds the same files in both clusters; or a volume of the pods, which find there what they need (repeatable)")
+		flags.StringSliceVar(&f.shared, Shared, nil, "the volumes of `TEMPLATE` are a path on a node (hostPath, local) with the same files in both clusters; or a volume of the pods that has the needed content at the destination (repeatable)")
 	})
 }
 
@@ -257,7 +257,7 @@ func (f *Spec) volumes() ([]api.VolumeSpec, error) {
 		}
 		for mode := range strings.SplitSeq(modes, "+") {
 			if !slices.Contains(knownModes, corev1.PersistentVolumeAccessMode(mode)) {
-				return nil, command.Usagef("--%s %s=%s: %q is no access mode; they are %s", AccessModes, template, modes, mode, api.Modes(knownModes))
+				return nil, command.Usagef("--%s %s=%s: %q is no access mode; the modes are %s", AccessModes, template, modes, mode, api.Modes(knownModes))
 			}
 			of(template).AccessModes = append(of(template).AccessModes, corev1.PersistentVolumeAccessMode(mode))
 		}

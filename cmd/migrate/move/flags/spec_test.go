@@ -111,9 +111,9 @@ func TestSpecFlagsRefused(t *testing.T) {
 	}{
 		"modes of nothing":    {[]string{"--access-modes", "data="}, "TEMPLATE=MODE"},
 		"no mode":             {[]string{"--access-modes", "data=RWX", "--volume", "data=copy,image=m"}, "ReadWriteOnce+ReadOnlyMany"},
-		"modes of a disk":     {[]string{"--access-modes", "data=ReadWriteMany"}, "rebind makes none"},
-		"modes to read":       {[]string{"--access-modes", "data=ReadOnlyMany", "--volume", "data=copy,image=m"}, "can write"},
-		"two for one pod":     {[]string{"--access-modes", "data=ReadWriteOncePod+ReadWriteOnce", "--volume", "data=copy,image=m"}, "stands alone"},
+		"modes of a disk":     {[]string{"--access-modes", "data=ReadWriteMany"}, "rebind creates none"},
+		"modes to read":       {[]string{"--access-modes", "data=ReadOnlyMany", "--volume", "data=copy,image=m"}, "let pods write"},
+		"two for one pod":     {[]string{"--access-modes", "data=ReadWriteOncePod+ReadWriteOnce", "--volume", "data=copy,image=m"}, "must be the only mode"},
 		"order":               {[]string{"--order", "random"}, "highest-first"},
 		"no count":            {[]string{"--count", "0"}, "at least 1"},
 		"count of words":      {[]string{"--count", "all"}, "invalid"},

@@ -62,7 +62,7 @@ var wordsOf = map[string]string{"empty": emptyWords, "copy": "image=IMAGE, " + c
 func wrongWord(method, word string) string {
 	known := wordsOf[method]
 	if known == "" {
-		return fmt.Sprintf("nothing more can be said of method %s, and %q was", method, word)
+		return fmt.Sprintf("method %s has no settings, and %q was given", method, word)
 	}
 	key, _, _ := strings.Cut(word, "=")
 	for form := range strings.SplitSeq(known, ", ") {
@@ -70,7 +70,7 @@ func wrongWord(method, word string) string {
 			return fmt.Sprintf("%q does not have the form %s", word, form)
 		}
 	}
-	return fmt.Sprintf("%q is none of what can be said of method %s: %s", word, method, known)
+	return fmt.Sprintf("method %s has no setting %q, only: %s", method, word, known)
 }
 
 // knownModes lists the access modes of claims.
@@ -84,11 +84,11 @@ func wrongModes(asked api.VolumeSpec) string {
 	case len(modes) == 0:
 		return ""
 	case asked.Method == api.MethodRebind:
-		return "they are of new volumes, and method rebind makes none: name another with --" + Volume
+		return "they are for new volumes, and method rebind creates none: name another method with --" + Volume
 	case len(modes) == 1 && modes[0] == corev1.ReadOnlyMany:
-		return "there must be one that pods can write by"
+		return "at least one must let pods write"
 	case len(modes) > 1 && slices.Contains(modes, corev1.ReadWriteOncePod):
-		return "ReadWriteOncePod stands alone"
+		return "ReadWriteOncePod must be the only mode"
 	}
 	return ""
 }

@@ -58,13 +58,13 @@ func TestVolumeFlag(t *testing.T) {
 	}
 	for text, want := range map[string]string{
 		"data": "TEMPLATE=METHOD", "=empty": "TEMPLATE=METHOD", "data=copy-it": "rebind, empty, copy or snapshot",
-		"data=snapshot,class": `"class" does not have the form class=VOLUMESNAPSHOTCLASS`, "data=snapshot,size=0": "the form size=SIZE", "data=snapshot,image=m": "method snapshot: class=",
+		"data=snapshot,class": `"class" does not have the form class=VOLUMESNAPSHOTCLASS`, "data=snapshot,size=0": "the form size=SIZE", "data=snapshot,image=m": `method snapshot has no setting "image=m", only: class=`,
 		"data=copy,image": "the form image=IMAGE", "data=copy,size=-1": "the form size=SIZE", "data=copy,service=mesh": "the form service=cluster-ip|node-port|load-balancer|export",
-		"data=copy,run-as=me": "the form run-as=USER[:GROUP]", "data=copy,run-as=1:": "the form run-as=", "data=copy,fills-from-peers": "none of what",
+		"data=copy,run-as=me": "the form run-as=USER[:GROUP]", "data=copy,run-as=1:": "the form run-as=", "data=copy,fills-from-peers": `has no setting "fills-from-peers", only: `,
 		"data=copy,verify=some": "the form verify=full|changed", "data=copy,prefetch=9": "the form prefetch=0..8", "data=copy,prefetch=-1": "the form prefetch=0..8", "data=copy,warm=hot": "the form warm=auto|mount|snapshot|none",
 		"data=copy,downtime=-1s": "the form downtime=DURATION", "data=copy,limit=0s": "the form limit=DURATION",
 		"data=copy,cutover=later": "the form cutover=automatic|manual|now|2026-12-01T02:00:00Z", "data=copy,cutover=2026-12-01": "the form cutover=",
-		"data=empty,sure": "fills-from-peers", "data=rebind,fills-from-peers": `nothing more can be said of method rebind, and "fills-from-peers" was`, "data=empty,": "none of",
+		"data=empty,sure": "fills-from-peers", "data=rebind,fills-from-peers": `method rebind has no settings, and "fills-from-peers" was given`, "data=empty,": "has no setting",
 	} {
 		if _, err := parseSpec("--volume", text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", text, err, want)

@@ -76,7 +76,7 @@ func (s Summary) copiedText() string {
 func wayBack(m *api.Migration) string {
 	const back = "migrate rollback, at any moment until the move is completed; then "
 	if m.Spec.Cleanup.Source == api.CleanupDelete {
-		return back + "the StatefulSet of the source is deleted, and a move the other way makes it again"
+		return back + "the StatefulSet of the source is deleted, and a move the other way creates it again"
 	}
 	return back + "a move the other way"
 }

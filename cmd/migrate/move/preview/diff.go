@@ -32,8 +32,8 @@ func (p Printer) Diff(c Changes) error {
 		head string
 		of   func(Change) bool
 	}{
-		{"changed on the way, and in the end as before:", func(change Change) bool { return !made(change) }},
-		{"made on the way, and gone in the end:", made},
+		{"changed during the move, and restored in the end:", func(change Change) bool { return !made(change) }},
+		{"created during the move, and deleted in the end:", made},
 	} {
 		for i, change := range matching(c.Passing, group.of) {
 			if i == 0 {

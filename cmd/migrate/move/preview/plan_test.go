@@ -162,7 +162,7 @@ func TestPlanOfACompletedMove(t *testing.T) {
 	m, s := underWay(t)
 	s.Record.Completed = api.ReasonMoved
 	d := NewPlan(m, Over, s)
-	if text := printPlan(t, d, terminal.Painter{}, false); len(d.Steps) != 0 || !strings.Contains(text, "Nothing is to do: the move is completed.") {
+	if text := printPlan(t, d, terminal.Painter{}, false); len(d.Steps) != 0 || !strings.Contains(text, "There is nothing to do: the move is completed.") {
 		t.Errorf("the plan of a completed move:\n%s", text)
 	}
 }

@@ -145,7 +145,7 @@ func (p Printer) conclusion(d Plan) []string {
 	sum := d.Summary
 	switch {
 	case d.Stalled == nil && len(d.Steps) == 0:
-		lines = append(lines, "Nothing is to do"+map[string]string{
+		lines = append(lines, "There is nothing to do"+map[string]string{
 			api.ReasonMoved: ": the move is completed", api.ReasonRolledBack: ": everything is at the source", api.ReasonRecovered: ": everything is at the source",
 		}[d.Outcome]+".")
 	case len(d.Steps) > 0 && p.Wide:

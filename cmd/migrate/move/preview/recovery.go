@@ -93,7 +93,7 @@ func NewRecovery(m *api.Migration, s plan.Snapshot) Recovery {
 		d.Ordinals = append(d.Ordinals, o)
 	}
 	for _, template := range slices.Sorted(maps.Keys(lost)) {
-		d.Lost = append(d.Lost, fmt.Sprintf("what was written to claim template %s since its ordinals left: they have had other disks at the destination (method %s), and those here are as the ordinals have left them",
+		d.Lost = append(d.Lost, fmt.Sprintf("all writes to claim template %s since its ordinals left: at the destination they had other disks (method %s), and the disks here have not changed since",
 			template, lost[template]))
 	}
 	return d
@@ -142,15 +142,15 @@ func diskAt(template string, h volumes.Holding) Disk {
 // unknown returns facts that no program can determine.
 func unknown(cluster string) []string {
 	return []string{
-		fmt.Sprintf("whether cluster %s is really off. One that does not answer may still run its pods and write to the disks; an ordinal that is started here as well runs twice, on one disk, and destroys it", cluster),
-		"what the disks hold. What was written at the destination to a disk that both sides have is there, up to what its machine had not flushed, as after a power cut; where the storage is replicated between two sites, the disk here is as its replication has left it",
-		"whether machines there come back by themselves. They would start the same pods again: keep them off, or off the storage, for good",
+		fmt.Sprintf("whether cluster %s is really off. A cluster that does not answer may still run its pods and write to the disks; an ordinal that is started here as well runs twice, on one disk, and destroys it", cluster),
+		"the content of the disks. A disk that the two sides share has the writes of the destination, except those that its machine had not flushed, as after a power cut; where the storage is replicated between two sites, the disk here has the last replicated state",
+		"whether machines there restart automatically. They would start the same pods again: keep them off, or off the storage, for good",
 	}
 }
 
 // UnknownAfterEnd returns the fact about a completed move that no program can determine.
 func UnknownAfterEnd(cluster string) string {
-	return fmt.Sprintf("whether anything was moved on from cluster %s since the move was completed, by a Migration that is gone, by one of a cluster that was not asked, or by hand. It runs elsewhere then, on the disks that are parked here", cluster)
+	return fmt.Sprintf("whether an ordinal was moved on from cluster %s since the move was completed, by a deleted Migration, by one of a cluster that was not asked, or by hand. It then runs elsewhere, on the disks that are parked here", cluster)
 }
 
 // LostCluster returns the name of the destination's cluster.

@@ -34,7 +34,7 @@ func (p RecoveryPrinter) Print(d Recovery) error {
 	}
 	fmt.Fprintf(p.Out, "\nCluster %s (UID %s) %s.\n\n", d.Destination.Cluster, d.DestinationCluster, d.Answers)
 	p.list(p.Paint.Red("Lost with it, whatever is done here:"), d.Lost)
-	p.list(p.Paint.Yellow("Not known, and not to be found out from here:"), d.Unknown)
+	p.list(p.Paint.Yellow("Unknown, and impossible to find out from here:"), d.Unknown)
 	if len(d.Steps) > 0 && !p.Wide {
 		if err := p.facts(d.Plan); err != nil {
 			return err

@@ -17,7 +17,7 @@ func (p Printer) Report(r preflight.Report) error {
 	}
 	counts := []string{fmt.Sprintf("%d passed", r.Passed), fmt.Sprintf("%d warned", r.Warned), fmt.Sprintf("%d failed", r.Failed)}
 	if r.Skipped > 0 {
-		counts = append(counts, fmt.Sprintf("%d could not be done because of what has failed", r.Skipped))
+		counts = append(counts, fmt.Sprintf("%d could not run because of earlier failures", r.Skipped))
 	}
 	_, err := fmt.Fprintf(p.Out, "%s: %s.\n", terminal.Count(r.Passed+r.Warned+r.Failed+r.Skipped, "check"), strings.Join(counts, ", "))
 	return err

@@ -96,9 +96,9 @@ func (s Split) Text() []string {
 	}
 	switch {
 	case s.Common:
-		return append(lines, "one PodDisruptionBudget is about both slices: kubectl drain on either side draws from it")
+		return append(lines, "one PodDisruptionBudget covers both slices: kubectl drain on either side draws from it")
 	case s.Source.MaxUnavailable == nil && s.Destination.MaxUnavailable == nil:
-		return append(lines, "no PodDisruptionBudget bounds evictions: kubectl drain evicts as many as it meets, on both sides")
+		return append(lines, "no PodDisruptionBudget bounds evictions: kubectl drain evicts every replica that it meets, on both sides")
 	}
 	return append(lines, s.Source.drain("source"), s.Destination.drain("destination"))
 }
@@ -112,7 +112,7 @@ func (p Share) drain(side string) string {
 	case *p.MaxUnavailable == 0:
 		return name + ": 0 may be unavailable; kubectl drain of a node with one of its replicas waits"
 	}
-	return fmt.Sprintf("%s: %d may be unavailable; kubectl drain evicts so many at a time", name, *p.MaxUnavailable)
+	return fmt.Sprintf("%s: %d may be unavailable; kubectl drain evicts that many at a time", name, *p.MaxUnavailable)
 }
 
 // waits returns the side on which a drain would wait forever, if any.

@@ -127,7 +127,7 @@ func (d Plan) Page() page.Page {
 		Lead:  fmt.Sprintf("From %s to %s. Nothing has been written.", d.Source, d.Destination),
 		Note:  "Both clusters were read, and the planner that does the move was run over a model of them.",
 	}
-	found := page.Section{Title: "What was found", Head: []string{"", "Reason", "Object", "What was found", "What mends it"}}
+	found := page.Section{Title: "What was found", Head: []string{"", "Reason", "Object", "What was found", "Remedy"}}
 	for _, f := range d.Findings {
 		kind := "error"
 		if f.Warning {
@@ -156,7 +156,7 @@ func (d Plan) Page() page.Page {
 	}
 	p.Sections = append(p.Sections, writes)
 	if lines := (Printer{}).conclusion(d); len(lines) > 0 {
-		p.Sections = append(p.Sections, page.Section{Title: "Besides", Text: strings.Join(lines, " ")})
+		p.Sections = append(p.Sections, page.Section{Title: "Notes", Text: strings.Join(lines, " ")})
 	}
 	return p
 }

@@ -107,7 +107,7 @@ func (b Meter) doing(p State, now time.Time) string {
 func (p State) between() string {
 	switch {
 	case p.back && p.Moved == 0, !p.back && p.Moved == p.Total && p.Total > 0:
-		return "restoring what was changed for the move"
+		return "restoring what the move had changed"
 	default:
 		return "preparing"
 	}

@@ -53,11 +53,11 @@ func (l *Live) run() {
 	left, known := last.(liveModel)
 	if err != nil {
 		// An unusable terminal does not stop a move: its events are plain lines from here on.
-		fmt.Fprintf(l.plain.out, "the terminal cannot be drawn on: %v\n", err)
+		fmt.Fprintf(l.plain.out, "cannot draw on the terminal: %v\n", err)
 		return
 	}
 	if order := left.orders.unwritten(); known && order != "" {
-		fmt.Fprintf(l.plain.out, "the order %s may not have been written: give it again by the command of that name\n", wordOf(order))
+		fmt.Fprintf(l.plain.out, "the order %s may not have been written: repeat it with the command of that name\n", wordOf(order))
 	}
 	if known && left.interrupted && l.interrupt != nil {
 		l.interrupt()
@@ -194,7 +194,7 @@ func (m liveModel) foot() []string {
 	switch {
 	case m.lost != nil:
 		since := terminal.Coarse(m.now().Sub(m.lostSince))
-		return line(m.panel.Paint.Red, fmt.Sprintf("no connection for %s, what is shown is from before: %v", since, m.lost))
+		return line(m.panel.Paint.Red, fmt.Sprintf("no connection for %s, the shown state is older: %v", since, m.lost))
 	case o.asks != "":
 		return line(m.panel.Paint.Yellow, o.question()+strings.TrimRight("   > "+o.line, " "))
 	case o.line != "":

@@ -36,7 +36,7 @@ func (l *logged) Write(line []byte) (int, error) {
 	n, err := l.file.Write(line)
 	if err != nil && l.broken == nil {
 		l.broken = err
-		fmt.Fprintf(l.errOut, "the log is not whole, and the move goes on: %v\n", err)
+		fmt.Fprintf(l.errOut, "the log is incomplete, and the move continues: %v\n", err)
 	}
 	return n, err
 }

@@ -60,7 +60,7 @@ func TestLogBreaks(t *testing.T) {
 	for range 3 {
 		d.Show(Event{Kind: Waiting, Message: "line"})
 	}
-	if got := strings.Count(errOut.String(), "the log is not whole"); got != 1 || strings.Count(shown.String(), "line") != 3 {
+	if got := strings.Count(errOut.String(), "the log is incomplete"); got != 1 || strings.Count(shown.String(), "line") != 3 {
 		t.Errorf("it complained %d times, and shows:\n%s", got, shown.String())
 	}
 }

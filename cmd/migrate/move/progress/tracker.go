@@ -135,7 +135,7 @@ func equal(seal api.CopySeal) string {
 	if seal.Verify != api.CopyVerifyChanged {
 		return "both sides are equal"
 	}
-	return fmt.Sprintf("both sides are equal by verify: Changed (of both together %s were read again; %s were not, since they have not changed since a warm pass read them)", terminal.Size(seal.Read), terminal.Size(seal.Trusted))
+	return fmt.Sprintf("both sides are equal by verify: Changed (%s were read again on the two sides; %s were not, because they have not changed since a warm pass read them)", terminal.Size(seal.Read), terminal.Size(seal.Trusted))
 }
 
 // short returns the part of a root that people compare.
@@ -303,7 +303,7 @@ func (t *Tracker) completed(now time.Time, decision plan.Decision) Event {
 	text := map[string]string{
 		api.ReasonMoved:      "moved: every ordinal that was asked for runs at the destination",
 		api.ReasonRolledBack: "rolled back: every ordinal runs at the source",
-		api.ReasonRecovered:  "recovered: every ordinal runs at the source, on the disk as it had left it",
+		api.ReasonRecovered:  "recovered: every ordinal runs at the source, on the disk that it had left",
 	}[decision.Done]
 	if text == "" {
 		text = "completed: " + decision.Done
@@ -341,7 +341,7 @@ func (t *Tracker) Stopped(now time.Time) Event {
 		switch {
 		case h.Down != nil && h.Down.Ready != nil, !records.StoppedAt(h.Step): // it runs
 		case h.Step == api.StepAwaitReadiness:
-			text += ", and starts by itself"
+			text += ", and starts without the run"
 		default:
 			text += ", and stays down until the run continues"
 		}

@@ -269,7 +269,7 @@ func TestSealed(t *testing.T) {
 		t.Error(diff)
 	}
 	trusted := api.CopySeal{Verify: api.CopyVerifyChanged, Read: 1 << 20, Trusted: 7 << 20}
-	if got, want := equal(trusted), "verify: Changed (of both together 1.0 MiB were read again; 7.0 MiB were not, since"; !strings.Contains(got, want) {
+	if got, want := equal(trusted), "verify: Changed (1.0 MiB were read again on the two sides; 7.0 MiB were not, because"; !strings.Contains(got, want) {
 		t.Errorf("a seal by Changed: %s", got)
 	}
 	m := movetest.Moving(0, 2)
@@ -283,7 +283,7 @@ func TestStopped(t *testing.T) {
 	for step, want := range map[api.Step]string{
 		api.StepReserveBudget:  "stopped: 0 of 2 ordinals are moved; ordinal 1 is in flight (reserve the disruption budget)",
 		api.StepCarryVolumes:   "stopped: 0 of 2 ordinals are moved; ordinal 1 is in flight (carry its volumes over), and stays down until the run continues",
-		api.StepAwaitReadiness: "stopped: 0 of 2 ordinals are moved; ordinal 1 is in flight (wait until it is available), and starts by itself",
+		api.StepAwaitReadiness: "stopped: 0 of 2 ordinals are moved; ordinal 1 is in flight (wait until it is available), and starts without the run",
 	} {
 		m := movetest.Moving(0, 2)
 		m.Status.Handoff = &api.Handoff{Ordinal: 1, StartTime: metav1.NewMicroTime(commandtest.Noon)}

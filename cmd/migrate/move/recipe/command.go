@@ -19,27 +19,26 @@ type listOptions struct {
 	output *command.Choice
 }
 
-const listHelp = `Lists the recipes: what is known of systems that run as StatefulSets, for --recipe of
-create, run, plan and preflight. A recipe says what is asked before a member is stopped
-and after it has come, in which order members go, which names they need, and what must
-not be done meanwhile.
+const listHelp = `Lists the recipes for systems that run as StatefulSets, for --recipe of create, run, plan
+and preflight. A recipe has the gates before a member is stopped and after it has started,
+the order in which members move, the names that they need, and what to avoid meanwhile.
 
-TRIED says whether the recipe has moved the system under load and the data was judged;
-one that was not tried was written from the texts that it cites.`
+TRIED shows whether the recipe has moved the system under load and the data was judged; a
+recipe that was not tried was written from the texts that it cites.`
 
-const listExamples = `  # What there is
+const listExamples = `  # All recipes
   migrate recipes
 
-  # All that one says, and with which parameters
+  # One recipe, with its parameters
   migrate recipes show etcd
 
-  # Move by it
+  # Move with it
   migrate run etcd -n shop --context east --to-context west --recipe etcd`
 
 // New returns the command recipes, with the subcommand show.
 func New(c *command.Common) *cobra.Command {
 	o := &listOptions{Common: c, output: command.NewChoice("table", "table", "json", "yaml")}
-	cmd := c.Command(o, &cobra.Command{Use: "recipes", Short: "Show what is known of systems that move", Long: listHelp, Example: listExamples})
+	cmd := c.Command(o, &cobra.Command{Use: "recipes", Short: "List the recipes for systems that move", Long: listHelp, Example: listExamples})
 	cmd.Flags().VarP(o.output, "output", "o", "format of the output")
 	cmd.AddCommand(newShow(c))
 	return cmd
@@ -86,11 +85,11 @@ type showOptions struct {
 	output *command.Choice
 }
 
-const showHelp = `Shows a recipe: what was run of it, its parameters, what it asks and why, what must be so
-before the move, what must not be done meanwhile, and what it rests on.
+const showHelp = `Shows a recipe: its trial, its parameters, its gates and hooks with their reasons, the
+conditions before the move, what to avoid meanwhile, and its sources.
 
-With -o yaml it is printed as a file that --recipe takes, to be changed for a system that
-is set up otherwise.`
+With -o yaml it prints a file that --recipe takes, to change for a system with another
+setup.`
 
 const showExamples = `  # For people
   migrate recipes show postgresql
@@ -99,7 +98,7 @@ const showExamples = `  # For people
   migrate recipes show postgresql -o yaml > ours.yaml
   migrate plan db -n shop --context east --to-context west --recipe ./ours.yaml --recipe-set image=registry.example/postgres:18
 
-  # What becomes of it in a Migration
+  # How a Migration looks with it
   migrate create db -n shop --destination-secret west --recipe etcd --dry-run=client -o yaml`
 
 func newShow(c *command.Common) *cobra.Command {
@@ -159,7 +158,7 @@ func Write(out io.Writer, paint terminal.Painter, r recipes.Recipe) error {
 	}
 	w.advice("Before the move", r.Needs)
 	w.advice("Never", r.Never)
-	w.head("What it cannot do")
+	w.head("Limits")
 	for _, limit := range r.Limits {
 		w.text("", "- "+limit)
 	}

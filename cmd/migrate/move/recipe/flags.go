@@ -33,7 +33,7 @@ type Flags struct {
 
 // Add adds the flags.
 func (f *Flags) Add(flags *pflag.FlagSet) {
-	flags.StringVar(&f.recipe, Flag, "", "what is known of the system that moves, as `NAME|FILE`: its gates, order and names, below what you say yourself")
+	flags.StringVar(&f.recipe, Flag, "", "recipe for the system that moves, as `NAME|FILE`: its gates, order and names; your own flags override it")
 	flags.StringArrayVar(&f.set, FlagSet, nil, "a parameter of the recipe, as `KEY=VALUE` (repeatable)")
 }
 
@@ -55,7 +55,7 @@ func (f *Flags) Apply(spec *api.MigrationSpec, set string, given recipes.Given) 
 	}
 	values, err := r.Values(set, parameters)
 	if err != nil {
-		return nil, command.Usagef("--%s %s: %v; parameters are given by --%s KEY=VALUE, and the command %q tells of them", Flag, f.recipe, oneLine(err), FlagSet, "recipes show "+r.Name)
+		return nil, command.Usagef("--%s %s: %v; give parameters with --%s KEY=VALUE; the command %q lists them", Flag, f.recipe, oneLine(err), FlagSet, "recipes show "+r.Name)
 	}
 	filled, err := r.Fill(values)
 	if err != nil {
@@ -131,5 +131,5 @@ func Warning(program string, r *recipes.Recipe) string {
 	if r == nil || r.Trial.Status == recipes.Tried {
 		return ""
 	}
-	return fmt.Sprintf("recipe %s was written from what it cites, and has not been tried: rehearse it, and read %q first", r.Name, program+" recipes show "+r.Name)
+	return fmt.Sprintf("recipe %s was written from its sources, and has not been tried: rehearse it, and read %q first", r.Name, program+" recipes show "+r.Name)
 }

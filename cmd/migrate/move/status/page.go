@@ -64,7 +64,7 @@ func (g *Page) Show(m *api.Migration, cluster, record string) string {
 	}
 	g.field("Mode", string(row.Mode))
 	if turn := status.AutomaticRollback; turn != nil {
-		g.field("Turned back", fmt.Sprintf("by itself, %s: %s", turn.Time.UTC().Format(time.RFC3339), turn.Message))
+		g.field("Turned back", fmt.Sprintf("automatically, %s: %s", turn.Time.UTC().Format(time.RFC3339), turn.Message))
 	}
 	if m.Spec.Mode == api.ModeRecover {
 		g.field("Recovery", recoveryText(m))
@@ -195,11 +195,11 @@ func recoveryText(m *api.Migration) string {
 	id := m.Spec.Recovery.DestinationIsOff
 	switch base := m.Status.Baseline; {
 	case id == "":
-		return "not confirmed: nobody has said that the destination is off"
+		return "not confirmed: no confirmation that the destination is off"
 	case base != nil && id != string(base.DestinationCluster):
 		return "not confirmed: " + id + " is not the destination's cluster"
 	case records.Completed(m) == api.ReasonMoved && !m.Spec.Recovery.NothingMovedOn:
-		return "not confirmed: nobody has said that no ordinal was moved on from cluster " + id + " since the migration was completed"
+		return "not confirmed: no confirmation that no ordinal was moved on from cluster " + id + " since the migration was completed"
 	}
 	text := "without the destination, cluster " + id + ": a person has said that it is off"
 	if m.Spec.Recovery.NothingMovedOn {

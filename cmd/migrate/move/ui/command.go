@@ -45,17 +45,16 @@ type options struct {
 	launch func(ctx context.Context, page string) error
 }
 
-const help = `Serves a page on this machine on which moves are seen, as they happen, and steered:
-Migrations and the runs of this command, of a namespace or of all. It is there until the
-command is interrupted.
+const help = `Serves a page on this machine that shows moves as they happen, and steers them: Migrations
+and the runs of this command, of a namespace or of all. It runs until it is interrupted.
 
-Everything is read and written with your own kubeconfig: the page shows and does what
-you may do yourself, and nothing else. The address that is printed has a token in it,
-which is another one each time; who has it can do the same while the command runs. The
-page is served to this machine only.
+It reads and writes everything with your own kubeconfig: the page shows and does what you
+may do yourself, and nothing else. The printed address has a token in it, a new one each
+time; anyone with the token can do the same while the command runs. The page is served to
+this machine only.
 
-What a Migration would do from here, and what stands in its way, needs its destination:
-where that is another cluster, the flags say how this command reaches it.`
+The plan of a Migration and its findings need its destination: where that is another
+cluster, the flags say how this command reaches it.`
 
 const examples = `  # The moves of namespace shop
   migrate ui -n shop --context east
@@ -70,9 +69,9 @@ const examples = `  # The moves of namespace shop
 // New returns the command ui.
 func New(c *command.Common) *cobra.Command {
 	o := &options{Common: c, launch: launch}
-	cmd := c.Command(o, &cobra.Command{Use: "ui", Short: "Serve a local page on which moves are seen and steered", Long: help, Example: examples})
+	cmd := c.Command(o, &cobra.Command{Use: "ui", Short: "Serve a local page that shows and steers moves", Long: help, Example: examples})
 	cmd.Flags().IntVar(&o.port, "port", 0, "port of the page (default: one that is free)")
-	cmd.Flags().BoolVar(&o.open, "open", true, "open the page in a browser, where a person can be asked")
+	cmd.Flags().BoolVar(&o.open, "open", true, "open the page in a browser, on a terminal")
 	cmd.Flags().BoolVarP(&o.all, "all-namespaces", "A", false, "show the moves of all namespaces")
 	cmd.Flags().StringVar(&o.to.Kubeconfig, "to-kubeconfig", "", "kubeconfig file of the destinations' cluster, for plans (default: the source's)")
 	cmd.Flags().StringVar(&o.to.Context, "to-context", "", "context of the destinations' cluster, for plans")
@@ -159,7 +158,7 @@ func (o *options) tell(ctx context.Context, address string) (clean func()) {
 	if !o.all {
 		where = "namespace " + strings.Join(o.namespaces, ", ")
 	}
-	fmt.Fprintf(o.ErrOut, "Shows the moves of %s in cluster %s until it is interrupted. Who has this address can do what you may do there.\n", where, o.connection.Name())
+	fmt.Fprintf(o.ErrOut, "Shows the moves of %s in cluster %s until it is interrupted. Anyone with this address can do what you may do there.\n", where, o.connection.Name())
 	if !o.open || !o.Interactive() {
 		return func() {}
 	}

@@ -85,7 +85,7 @@ func TestTell(t *testing.T) {
 		opened            int
 		said              string
 	}{
-		"a terminal":   {true, true, nil, 1, "Who has this address"},
+		"a terminal":   {true, true, nil, 1, "Anyone with this address"},
 		"a pipe":       {true, false, nil, 0, "namespace shop, store"},
 		"not wanted":   {false, true, nil, 0, "cluster east"},
 		"no browser":   {true, true, errors.New("none"), 1, "open the address in one"},

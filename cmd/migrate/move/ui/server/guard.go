@@ -57,7 +57,7 @@ func elsewhere(r *http.Request, own string) string {
 		return "another page asks for this one: type its address, or paste it"
 	}
 	if origin := r.Header.Get("Origin"); origin != "" && origin != own {
-		return "another origin asks for this page: a proxy in front of it must leave the header Host as it is"
+		return "another origin asks for this page: a proxy in front of it must not change the header Host"
 	}
 	return ""
 }

@@ -105,11 +105,11 @@ function showFaults() {
   const faults = [];
   const silent = !locked && Date.now() - heard > silence;
   if (broken) faults.push(broken);
-  else if (silent) faults.push([`${world.known?.remote ? 'The manager' : 'kubectl migrate ui'} does not answer any more, since `, age(new Date(heard + world.ahead).toISOString()), ': what is shown is as old as that. Is it still running?']);
+  else if (silent) faults.push([`${world.known?.remote ? 'The manager' : 'kubectl migrate ui'} does not answer any more, since `, age(new Date(heard + world.ahead).toISOString()), ': the page shows the state of that time. Is it still running?']);
   const behind = (world.known?.feeds ?? []).filter((feed) => feed.state === 'behind');
   if (behind.length) {
     const since = behind.map((feed) => feed.since).sort()[0];
-    faults.push([`Cluster ${world.known.cluster} was last heard at ${clock(since)}, `, age(since), ` ago: what is shown is as old as that. ${behind[0].message}`]);
+    faults.push([`Cluster ${world.known.cluster} was last heard at ${clock(since)}, `, age(since), ` ago: the page shows the state of that time. ${behind[0].message}`]);
   }
   for (const feed of world.known?.feeds ?? []) {
     const where = feed.namespace ? `namespace ${feed.namespace}` : 'all namespaces';

@@ -53,7 +53,7 @@ function facts({ moved, total, leftSeconds, pace, report, mode, asOf, driven }) 
     report.clients && fact('Clients', report.clients.text, report.clients.url),
     report.fewestAvailable != null && fact('Fewest available', `${report.fewestAvailable} of ${report.replicas}`, report.fewestAvailable < report.replicas - report.budget ? 'below the budget' : 'within the budget'),
     fact('Mode', mode),
-    driver && (driven === false ? fact('Driven by', 'nobody', `last by ${driver.holder}`) : fact('Driven by', driver.holder, `epoch ${driver.epoch}`)),
+    driver && (driven === false ? fact('Driven by', 'no process', `last by ${driver.holder}`) : fact('Driven by', driver.holder, `epoch ${driver.epoch}`)),
     asOf && !report.ended && fact('As of', whole(asOf), [age(asOf), ' ago']));
 }
 
@@ -163,7 +163,7 @@ function counts(seal) {
 function morePanel({ report, where }) {
   const panel = (title, body) => el('details', { class: 'panel' }, el('summary', {}, title), body);
   return [
-    report.warnings?.length && panel(`Warnings before the first write (${report.warnings.length})`, table('Warnings', ['Reason', 'Object', 'What was found', 'What mends it'], report.warnings.map((w) => [w.reason, w.object ?? '', w.message, w.remedy ?? '']))),
+    report.warnings?.length && panel(`Warnings before the first write (${report.warnings.length})`, table('Warnings', ['Reason', 'Object', 'What was found', 'Remedy'], report.warnings.map((w) => [w.reason, w.object ?? '', w.message, w.remedy ?? '']))),
     report.seals?.length && panel(`Seals of volumes (${report.seals.length})`, [
       report.droppedSeals > 0 && el('p', { class: 'faint' }, `The first ${report.droppedSeals} are not listed any more.`),
       table('Seals', ['Ordinal', 'Claim template', 'Way', 'Available', 'Bytes', 'Files', 'Shown by', 'Digest'], report.seals.toReversed().map((s) => [s.ordinal, s.claimTemplate, s.direction === 'Back' ? 'back' : 'there', whole(s.time), ...counts(s), s.root]))]),
@@ -196,7 +196,7 @@ function written(made, at, name) {
 function checks({ groups, passed, warned, failed, skipped }) {
   const lines = groups.flatMap((group) => group.checks.filter((check) => check.verdict !== 'pass').map((check) => [group.group, check.check, check.verdict,
     (check.findings ?? []).map((f) => el('p', {}, el('b', {}, f.reason), `: ${f.message}`, f.remedy && [el('br'), 'What to do: ', remedy(f)]))]));
-  return el('section', { class: 'panel' }, el('h2', {}, 'Checks before the first write'), el('p', {}, `${passed} passed, ${warned} warned, ${failed} failed${skipped ? `, ${skipped} could not be done because of what has failed` : ''}.`),
+  return el('section', { class: 'panel' }, el('h2', {}, 'Checks before the first write'), el('p', {}, `${passed} passed, ${warned} warned, ${failed} failed${skipped ? `, ${skipped} could not run because of earlier failures` : ''}.`),
     lines.length > 0 && table('Checks', ['Group', 'Check', 'Verdict', 'What was found'], lines));
 }
 
