@@ -54,7 +54,7 @@ var explanations = []explanation{
 		},
 	},
 	{
-		id: "what is on its way out is not put right",
+		id: "objects that are being deleted are not repaired",
 		explains: func(_ *moment, d difference) bool {
 			const owners = "terminating true owners "
 			native, rest, theirs := strings.Cut(d.native, owners)
