@@ -54,7 +54,7 @@ Three admission policies can come with it. They need Kubernetes 1.30.
   --fence          nobody but a migration scales what the migration holds: not kubectl
                    scale, an autoscaler or a GitOps tool
   --guard-volumes  movers that ConfigMaps name write only the PersistentVolumes and
-                   VolumeSnapshotContents that the ConfigMaps allow: docs/install.md
+                   VolumeSnapshotContents that the ConfigMaps allow: docs/security.md
 Set to false, a flag takes its policy away; without the flag the last two stay as they
 are. A cluster that a manager reaches from outside gets them with --crds-only.
 

@@ -44,7 +44,7 @@ func (o *installOptions) policies(p *parts) []policy {
 		{objects: p.fence, want: o.wish(fenceFlag, o.fence, false), asked: o.asked[fenceFlag]},
 		{
 			objects: p.volumes, want: o.wish(volumesFlag, o.volumes, false), asked: o.asked[volumesFlag],
-			means: "nobody is bounded until a ConfigMap of the manager's namespace names them: docs/install.md#what-movers-may-do-with-volumes",
+			means: "nobody is bounded until a ConfigMap of the manager's namespace names them: docs/security.md#what-movers-may-do-with-volumes",
 		},
 	}
 }
