@@ -14,7 +14,7 @@ import (
 	"github.com/sliceshift/sliceshift/internal/loopback"
 )
 
-// metricsName is the name under which readers know the metrics server: docs/install.md.
+// metricsName is the name under which readers know the metrics server: docs/monitoring.md.
 const metricsName = "sliceshift-manager-metrics.sliceshift-system.svc"
 
 // TestMetricsCertificate: a reader can verify whom it shows its token to (S8).
